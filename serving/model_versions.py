@@ -72,8 +72,8 @@ class ModelVersions:
         labels: label to version.
         batching: see `Servable`.
         warms_up: whether a version runs its warm-up requests. The first versions answer after one
-            of them, without XLA at first, and run the others meanwhile; later versions replace one
-            that answers, and run all of them before.
+            of them, without XLA at first, and run the others when they are asked for; later
+            versions replace one that answers, and run all of them before.
 
     Raises:
         ServeError: the folder does not exist or holds no version with a SavedModel.
@@ -318,8 +318,7 @@ class ModelVersions:
                 if answers_early:
                     warm_up.run_first()
                 else:
-                    # One core: the others are for clients.
-                    warm_up.run_rest(1)
+                    warm_up.run_all()
             if fingerprint_of(path) != fingerprint:
                 raise ValueError("its files changed while it was loaded")
         # Whatever error a new version has, the old one must keep answering.
@@ -347,7 +346,7 @@ class ModelVersions:
             self._states[version] = VersionState(version, "AVAILABLE")
         logger.info("%s version %d is available.", self.name, version)
         if warm_up and answers_early:
-            self._behind.start(warm_up, self.use(version), lambda: version in self._loaded)
+            self._behind.start(warm_up, lambda: self.use(version))
         return True
 
     def stop_warming_up(self, seconds: float) -> None:

@@ -1,14 +1,12 @@
 """The warm-up of a version: requests that came with it, run so that no client waits for XLA."""
 
-import collections
 import concurrent.futures
 import contextlib
 import logging
 import os
 import pathlib
 import threading
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import tensorflow as tf
 from tensorflow_serving.apis import predict_pb2, prediction_log_pb2
@@ -21,8 +19,8 @@ from serving.servable import DEFAULT_SIGNATURE, Servable
 logger = logging.getLogger(__name__)
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
-# How often a long warm-up logs a line.
-_SECONDS_BETWEEN_LINES = 10.0
+# How often a thread with nothing to compile looks whether its version still answers.
+_SECONDS_BETWEEN_LOOKS = 0.5
 # What the name of a signature ends with that answers the same without XLA.
 _NOT_COMPILED = "_no_xla"
 
@@ -49,8 +47,9 @@ def read_requests(path: str | os.PathLike[str]) -> list[predict_pb2.PredictReque
 class WarmUp:
     """The requests of one version, which are run once.
 
-    A batch is padded to the number of texts of one of the requests. Until the requests of that
-    number have been run, `instead` names the signature that answers without XLA.
+    A batch is padded to the number of texts of one of the requests, its size. A version that is not
+    compiled for a size answers such batches without XLA, and is compiled behind when the first one
+    arrives.
 
     Args:
         servable: the version.
@@ -66,20 +65,18 @@ class WarmUp:
         self._name = f"{name} version {servable.version}"
         path = folder / WARMUP_FILE
         self._requests = read_requests(path) if path.is_file() else []
-        self._done = 0
-        # How many requests of each number of texts are to be run.
-        self._left = collections.Counter(
-            _number_of_texts(request)
-            for request in self._requests
-            if self._not_compiled(_signature_of(request))
-        )
-        self._lock = threading.Lock()
-        self._logged = time.monotonic()
-
-    @property
-    def is_done(self) -> bool:
-        """Whether no request is left."""
-        return self._done == len(self._requests)
+        # The requests that compile, by their size, and those of signatures that have no other way.
+        self._of_size: dict[int, list[predict_pb2.PredictRequest]] = {}
+        self._others: list[predict_pb2.PredictRequest] = []
+        for request in self._requests:
+            if self._not_compiled(request):
+                self._of_size.setdefault(_number_of_texts(request), []).append(request)
+            else:
+                self._others.append(request)
+        self._asked_for = threading.Condition()
+        # The sizes that were asked for, in their order, and those whose requests have been run.
+        self._asked: list[int] = []
+        self._compiled: set[int] = set()
 
     def instead(self, signature: str, number: int) -> str:
         """Returns the signature that answers a batch now.
@@ -88,101 +85,122 @@ class WarmUp:
             signature: the one that was asked.
             number: how many texts the batch has.
         """
-        with self._lock:
-            sizes = sorted(self._left)
-            holding = [size for size in sizes if size >= number] or sizes[-1:]
-            is_ready = not any(self._left[size] for size in holding[:1])
-        return signature if is_ready else self._not_compiled(signature) or signature
+        other = signature + _NOT_COMPILED
+        if not self._of_size or other not in self._servable.signature_defs:
+            return signature
+        size = min((one for one in self._of_size if one >= number), default=max(self._of_size))
+        with self._asked_for:
+            if size in self._compiled:
+                return signature
+            if size not in self._asked:
+                self._asked.append(size)
+                self._asked_for.notify_all()
+        return other
 
     def run_first(self) -> None:
-        """Lets the version answer without XLA where it can, and runs the first request so.
+        """Runs the first request, without XLA if it can, and lets the version answer so.
 
         Raises:
             Exception: the model refuses the request.
         """
-        self._servable.instead = self.instead
-        self._log()
         for request in self._requests[:1]:
-            signature = self._not_compiled(_signature_of(request))
-            if not signature:
-                self._run(request)
-                continue
-            changed = predict_pb2.PredictRequest()
-            changed.CopyFrom(request)
-            changed.model_spec.signature_name = signature
-            self._servable.predict(changed, limits=None)
+            self._servable.predict(self._not_compiled(request) or request, limits=None)
+        self._servable.instead = self.instead
 
-    def run_rest(self, threads: int, goes_on: Callable[[], bool] = lambda: True) -> None:
-        """Runs the requests that have not been run, the small ones first.
-
-        Args:
-            threads: how many at the same time; each compiles on a core of its own.
-            goes_on: whether the next one is still wanted.
+    def run_all(self) -> None:
+        """Runs all requests, one by one.
 
         Raises:
             Exception: the model refuses one.
         """
+        logger.info("Warming up %s: %d requests.", self._name, len(self._requests))
+        for request in self._requests:
+            self._servable.predict(request, limits=None)
+
+    def run_asked(
+        self,
+        threads: int,
+        lent: Callable[[], contextlib.AbstractContextManager[Servable]],
+        goes_on: Callable[[], bool],
+    ) -> None:
+        """Runs the requests of each size that is asked for, until all have been run.
+
+        Before them it runs the requests of signatures that have no other way. If one fails, the log
+        says so, and batches of its size are answered as they ask.
+
+        Args:
+            threads: how many at the same time; each compiles on a core of its own.
+            lent: lends the version that answers by that number, or raises `RequestRefused`.
+            goes_on: whether the next ones are still wanted.
+        """
+
+        def run(requests: Sequence[predict_pb2.PredictRequest]) -> bool:
+            """Returns whether the version still answers."""
+            with contextlib.suppress(RequestRefused), lent() as servable:
+                if servable is self._servable and goes_on():
+                    self._try(requests, threads, goes_on)
+                    return True
+            return False
+
+        answers = run(self._others)
+        while answers and len(self._compiled) < len(self._of_size):
+            size = self._next_size()
+            if size is None:
+                answers = run(())
+                continue
+            logger.info("Compiling %s for batches of %d.", self._name, size)
+            answers = run(self._of_size[size])
+            with self._asked_for:
+                self._compiled.add(size)
+            if answers:
+                logger.info("%s is compiled for batches of %d.", self._name, size)
+
+    def _next_size(self) -> int | None:
+        """Returns a size that was asked for; None if there is none for a while."""
+        with self._asked_for:
+            waiting = [size for size in self._asked if size not in self._compiled]
+            if not waiting:
+                self._asked_for.wait(_SECONDS_BETWEEN_LOOKS)
+        return waiting[0] if waiting else None
+
+    def _try(
+        self,
+        requests: Sequence[predict_pb2.PredictRequest],
+        threads: int,
+        goes_on: Callable[[], bool],
+    ) -> None:
+        """Runs requests, if they are wanted, and returns memory; a failure is logged."""
 
         def run(request: predict_pb2.PredictRequest) -> None:
             if goes_on():
-                self._run(request)
+                self._servable.predict(request, limits=None)
 
-        rest = self._requests[self._done :]
-        # With the first one the session prepares the graph, which several requests at once would do
-        # several times.
-        for request in rest[:1]:
-            run(request)
-        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
-            # The loop raises the exception of a request that fails.
-            for _ in pool.map(run, rest[1:]):
-                pass
-
-    def try_rest(self, threads: int, goes_on: Callable[[], bool]) -> None:
-        """Runs the requests that have not been run; a failure is logged.
-
-        Afterwards every signature answers what it is asked.
-        """
+        if not requests:
+            return
         try:
-            self.run_rest(threads, goes_on)
+            # With the first one the session prepares the graph, which several requests at once
+            # would do several times.
+            run(requests[0])
+            with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+                # The loop raises the exception of a request that fails.
+                for _ in pool.map(run, requests[1:]):
+                    pass
         except Exception as error:
             reason = human_sentence(str(error)) if str(error) else type(error).__name__
             logger.warning("A warm-up request of %s failed: %s", self._name, reason)
-        finally:
-            with self._lock:
-                self._left.clear()
+        memory.give_back()
 
-    def _run(self, request: predict_pb2.PredictRequest) -> None:
-        self._servable.predict(request, limits=None)
-        with self._lock:
-            self._done += 1
-            if self._not_compiled(_signature_of(request)):
-                self._left[_number_of_texts(request)] -= 1
-            self._log()
-
-    def _not_compiled(self, signature: str) -> str:
-        """Returns the signature that answers the same without XLA; an empty text if none does."""
-        name = signature + _NOT_COMPILED
-        return name if name in self._servable.signature_defs else ""
-
-    def _log(self) -> None:
-        """Logs the beginning, the end, and some lines in between."""
-        done, total = self._done, len(self._requests)
-        if not total:
-            return
-        now = time.monotonic()
-        if done == 0:
-            logger.info("Warming up %s: %d requests.", self._name, total)
-        elif done == total:
-            logger.info("%s: %d warm-up requests done.", self._name, total)
-        elif now - self._logged < _SECONDS_BETWEEN_LINES:
-            return
-        else:
-            logger.info("Warming up %s: %d of %d requests.", self._name, done, total)
-        self._logged = now
-
-
-def _signature_of(request: predict_pb2.PredictRequest) -> str:
-    return request.model_spec.signature_name or DEFAULT_SIGNATURE
+    def _not_compiled(
+        self, request: predict_pb2.PredictRequest
+    ) -> predict_pb2.PredictRequest | None:
+        """Returns a request for the same without XLA; None if the model has no signature for it."""
+        name = (request.model_spec.signature_name or DEFAULT_SIGNATURE) + _NOT_COMPILED
+        if name not in self._servable.signature_defs:
+            return None
+        changed = predict_pb2.PredictRequest()
+        changed.CopyFrom(request)
+        changed.model_spec.signature_name = name
+        return changed
 
 
 def _number_of_texts(request: predict_pb2.PredictRequest) -> int:
@@ -200,30 +218,19 @@ class WarmUpsBehind:
         self._stopping = threading.Event()
 
     def start(
-        self,
-        warm_up: WarmUp,
-        lent: contextlib.AbstractContextManager[Servable],
-        wanted: Callable[[], bool],
+        self, warm_up: WarmUp, lent: Callable[[], contextlib.AbstractContextManager[Servable]]
     ) -> None:
-        """Begins with the rest of a warm-up.
+        """Begins to run what is asked for.
 
         Args:
             warm_up: the warm-up, whose first request has been run.
-            lent: the version, lent; it raises `RequestRefused` if the version is gone.
-            wanted: whether the version is still to be warmed up.
+            lent: see `WarmUp.run_asked`.
         """
 
-        if warm_up.is_done:
-            return
-
-        def goes_on() -> bool:
-            return wanted() and not self._stopping.is_set()
-
         def work() -> None:
-            with contextlib.suppress(RequestRefused), lent:
-                # One core is left to clients.
-                warm_up.try_rest(max(1, processors.cores() - 1), goes_on)
-                memory.give_back()
+            # One core is left to clients.
+            threads = max(1, processors.cores() - 1)
+            warm_up.run_asked(threads, lent, lambda: not self._stopping.is_set())
 
         thread = threading.Thread(target=work, name="verbatim-warm-up", daemon=True)
         self._threads.append(thread)

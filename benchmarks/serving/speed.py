@@ -87,8 +87,7 @@ def direct_rate(servable: Servable, texts: Sequence[str], at_once: int = 1) -> f
 def load(model: pathlib.Path) -> Servable:
     """Returns a version of a model, warmed up."""
     servable = Servable(model, 1)
-    warm_up = WarmUp(servable, model, model.name)
-    warm_up.run_rest(1)
+    WarmUp(servable, model, model.name).run_all()
     return servable
 
 

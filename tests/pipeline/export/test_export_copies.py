@@ -179,6 +179,7 @@ def test_spans_are_learnt_and_entities_pointed_at(tmp_path):
     recipe = make_recipe(
         data={"source_features": ["ner"]},
         model={"head": "pointer_softmax", "pointers": "entities", "entity_feature": "ner"},
+        training={"seed": 2},
     )
     # The vocabulary has every name, and yet they are copied; the encoder reads them as ids, so new
     # names are like old ones.

@@ -41,6 +41,7 @@ def recipe_of(**decoding):
     lengths = {"min_length": 3, "max_length_offset": 3}
     return make_recipe(
         model={"head": "pointer_generator"},
+        training={"seed": 2},
         decoding={**buckets, **lengths, **decoding},
         lexicon={"kind": "learned"},
     )

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any, TypeVar
 
 import grpc
@@ -22,6 +22,8 @@ from pipeline.export import served_model
 from serving import protos
 
 NAME = "model"
+# A process is at rest when it works less than this share of the time.
+_REST, _REST_SECONDS = 0.05, 2.0
 
 _Job = TypeVar("_Job")
 
@@ -38,6 +40,16 @@ def model_version(directory: str) -> pathlib.Path:
         return served_model.version_directory(directory)
     except served_model.ModelError as error:
         raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def warming_batches(model: pathlib.Path) -> list[list[str]]:
+    """Returns a batch of texts for each pair of a model's buckets."""
+    facts = served_model.read_facts(model)
+    return [
+        [" ".join(["a"] * length)] * batch
+        for batch in facts["batch_buckets"]
+        for length in facts["length_buckets"]
+    ]
 
 
 def read_texts(path: str, count: int) -> list[str]:
@@ -114,6 +126,29 @@ class Server:
     def cpu_seconds(self) -> float:
         """Returns how long the server's threads have worked."""
         return cpu_seconds_of(self._process.pid)
+
+    def ask(self, batches: Iterable[Sequence[str]]) -> None:
+        """Waits for the answers to batches, one after the other."""
+
+        async def ask() -> None:
+            async with Connection(self.address) as connection:
+                for texts in batches:
+                    await connection.predict(predict_request(texts), timeout=600)
+
+        asyncio.run(ask())
+
+    def warm_up(self) -> float:
+        """Asks for each pair of buckets, and waits until all are compiled.
+
+        Returns:
+            When the server began to rest, by `time.perf_counter`.
+        """
+        self.ask(warming_batches(self._version))
+        while True:
+            began, worked = time.perf_counter(), self.cpu_seconds()
+            time.sleep(_REST_SECONDS)
+            if self.cpu_seconds() - worked < _REST * _REST_SECONDS:
+                return began
 
     def is_running(self) -> bool:
         """Whether its process has not ended."""

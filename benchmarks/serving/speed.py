@@ -126,6 +126,8 @@ def main() -> None:
         Server(options.model, *batched) as together,
         Server(options.model, *batched, "--threads-per-batch", "1") as beside,
     ):
+        for server in (alone, together, beside):
+            server.warm_up()
         for number in range(options.rounds + 1):
             served = quantiles(asyncio.run(served_latency(alone.address, texts[:64])))
             direct = quantiles(direct_latency(servable, texts[:64]))

@@ -8,37 +8,23 @@ bucket and batch bucket was answered, and that the process has come to rest.
 """
 
 import argparse
-import asyncio
 import os
 import pathlib
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 
 from benchmarks.peers import rounds
 from benchmarks.peers.processes import Program
 from benchmarks.records import measuring
-from benchmarks.serving.harness import Connection, Server, model_version, predict_request
+from benchmarks.serving.harness import Server, model_version, warming_batches
 from benchmarks.tables import measured as tables
-from pipeline.export import served_model
 
 TEXT = "Delete the page %(name)s?"
-# A process is at rest when it works less than this share of the time.
-_REST, _REST_SECONDS = 0.05, 2.0
 
 #: What a program has used since its start, by the name of the figure.
 Used = dict[str, float]
-
-
-def warming_batches(model: pathlib.Path) -> list[list[str]]:
-    """Returns a batch of texts for each pair of a model's buckets."""
-    facts = served_model.read_facts(model)
-    return [
-        [" ".join(["a"] * length)] * batch
-        for batch in facts["batch_buckets"]
-        for length in facts["length_buckets"]
-    ]
 
 
 def measure_model(model: pathlib.Path, threads: int) -> Iterator[tuple[str, Used]]:
@@ -74,11 +60,6 @@ def measure_model(model: pathlib.Path, threads: int) -> Iterator[tuple[str, Used
 def measure_server(model: pathlib.Path) -> Iterator[tuple[str, Used]]:
     """Yields the steps of a server, and what each has used since the start."""
 
-    async def ask(batches: Sequence[Sequence[str]]) -> None:
-        async with Connection(server.address) as connection:
-            for texts in batches:
-                await connection.predict(predict_request(texts), timeout=600)
-
     with Server(model) as server:
 
         def used(seconds: float) -> Used:
@@ -90,20 +71,9 @@ def measure_server(model: pathlib.Path) -> Iterator[tuple[str, Used]]:
             }
 
         yield "listens", used(time.perf_counter() - server.started)
-        asyncio.run(ask([[TEXT]]))
+        server.ask([[TEXT]])
         yield "first answer", used(time.perf_counter() - server.started)
-        asyncio.run(ask(warming_batches(model)))
-        seconds = wait_for_rest(server.cpu_seconds) - server.started
-        yield "warm", used(seconds)
-
-
-def wait_for_rest(cpu_seconds: Callable[[], float]) -> float:
-    """Waits until a process no longer works; returns when it began to rest."""
-    while True:
-        began, worked = time.perf_counter(), cpu_seconds()
-        time.sleep(_REST_SECONDS)
-        if cpu_seconds() - worked < _REST * _REST_SECONDS:
-            return began
+        yield "warm", used(server.warm_up() - server.started)
 
 
 def main() -> None:

@@ -155,6 +155,11 @@ class WarmUp:
             if answers:
                 logger.info("%s is compiled for batches of %d.", self._name, size)
 
+    def wake(self) -> None:
+        """Lets `run_asked` look at once whether it goes on."""
+        with self._asked_for:
+            self._asked_for.notify_all()
+
     def _next_size(self) -> int | None:
         """Returns a size that was asked for; None if there is none for a while."""
         with self._asked_for:
@@ -214,7 +219,7 @@ class WarmUpsBehind:
     """Warms up versions that answer already, each in a thread of its own."""
 
     def __init__(self) -> None:
-        self._threads: list[threading.Thread] = []
+        self._threads: list[tuple[WarmUp, threading.Thread]] = []
         self._stopping = threading.Event()
 
     def start(
@@ -233,11 +238,13 @@ class WarmUpsBehind:
             warm_up.run_asked(threads, lent, lambda: not self._stopping.is_set())
 
         thread = threading.Thread(target=work, name="verbatim-warm-up", daemon=True)
-        self._threads.append(thread)
+        self._threads.append((warm_up, thread))
         thread.start()
 
     def stop(self, seconds: float) -> None:
         """Begins no further request, and waits so long for those that are running."""
         self._stopping.set()
-        for thread in self._threads:
+        for warm_up, _ in self._threads:
+            warm_up.wake()
+        for _, thread in self._threads:
             thread.join(seconds)

@@ -252,7 +252,7 @@ def test_a_retired_version_is_compiled_no_further(model_folder, saved_models):
     write_warmup(model_folder / "1", request(["a"]))
     settings = ServerSettings(port=0, poll_seconds=0.05)
     with ModelServer(model_folder, settings) as server:
-        (thread,) = server.models["shouter"]._behind._threads
+        ((_, thread),) = server.models["shouter"]._behind._threads
         assert thread.is_alive()
         shutil.copytree(saved_models / "starred", model_folder / "2")
         wait_until(lambda: states(server) == {1: "END", 2: "AVAILABLE"})

@@ -26,7 +26,7 @@ from tensorflow_serving.apis import (
     predict_pb2,
 )
 
-from serving import asking, grpc_services, processors, protos
+from serving import asking, grpc_services, memory, processors, protos
 from serving.async_text_model import AsyncTextModel
 from serving.caller_texts import check_seconds, check_whole_number
 from serving.connection import BATCH_SIZE
@@ -38,6 +38,9 @@ from serving.text_model import TextModel
 
 T = TypeVar("T")
 Path = str | os.PathLike[str]
+# XLA compiled in a call that took longer, and its memory is worth a few hundredths of a second; or
+# the call was so long that they do not count.
+_LONG_SECONDS = 1.0
 
 
 class Model(TextModel):
@@ -142,8 +145,12 @@ class Model(TextModel):
     def _predict(self, serialized: bytes, given_up: Any) -> predict_pb2.PredictResponse:
         request = predict_pb2.PredictRequest.FromString(serialized)
         model, version = self._registry.find(request.model_spec)
+        began = time.monotonic()
         with model.use(version) as servable:
-            return servable.predict(request, Limits(), given_up)
+            response = servable.predict(request, Limits(), given_up)
+        if time.monotonic() - began > _LONG_SECONDS:
+            memory.give_back()
+        return response
 
     def _metadata(
         self, serialized: bytes, given_up: Any

@@ -150,3 +150,14 @@ def test_a_client_needs_no_tensorflow():
     assert serving.Model is Model
     with pytest.raises(AttributeError):
         serving.Modell  # noqa: B018
+
+
+@pytest.mark.parametrize("long_seconds, returned", [(0.0, 1), (60.0, 0)])
+def test_memory_is_returned_after_a_long_call(model_folder, monkeypatch, long_seconds, returned):
+    """XLA compiled in it."""
+    calls = []
+    monkeypatch.setattr("serving.model._LONG_SECONDS", long_seconds)
+    with Model(model_folder) as model:
+        monkeypatch.setattr("serving.model.memory.give_back", lambda: calls.append(1))
+        model.predict("a")
+    assert len(calls) == returned

@@ -6,6 +6,7 @@ import logging
 import os
 import pathlib
 import threading
+import time
 from collections.abc import Callable, Sequence
 
 import tensorflow as tf
@@ -19,6 +20,8 @@ from serving.servable import DEFAULT_SIGNATURE, Servable
 logger = logging.getLogger(__name__)
 
 WARMUP_FILE = os.path.join("assets.extra", "tf_serving_warmup_requests")
+# How often a long warm-up logs a line.
+_SECONDS_BETWEEN_LINES = 10.0
 # How often a thread with nothing to compile looks whether its version still answers.
 _SECONDS_BETWEEN_LOOKS = 0.5
 # What the name of a signature ends with that answers the same without XLA.
@@ -69,7 +72,7 @@ class WarmUp:
         self._of_size: dict[int, list[predict_pb2.PredictRequest]] = {}
         self._others: list[predict_pb2.PredictRequest] = []
         for request in self._requests:
-            if self._not_compiled(request):
+            if self._not_compiled(_signature_of(request)):
                 self._of_size.setdefault(_number_of_texts(request), []).append(request)
             else:
                 self._others.append(request)
@@ -85,8 +88,8 @@ class WarmUp:
             signature: the one that was asked.
             number: how many texts the batch has.
         """
-        other = signature + _NOT_COMPILED
-        if not self._of_size or other not in self._servable.signature_defs:
+        other = self._not_compiled(signature)
+        if not self._of_size or not other:
             return signature
         size = min((one for one in self._of_size if one >= number), default=max(self._of_size))
         with self._asked_for:
@@ -104,7 +107,13 @@ class WarmUp:
             Exception: the model refuses the request.
         """
         for request in self._requests[:1]:
-            self._servable.predict(self._not_compiled(request) or request, limits=None)
+            asked = predict_pb2.PredictRequest()
+            asked.CopyFrom(request)
+            if other := self._not_compiled(_signature_of(request)):
+                asked.model_spec.signature_name = other
+            else:
+                self._others.remove(request)
+            self._servable.predict(asked, limits=None)
         self._servable.instead = self.instead
 
     def run_all(self) -> None:
@@ -113,9 +122,14 @@ class WarmUp:
         Raises:
             Exception: the model refuses one.
         """
-        logger.info("Warming up %s: %d requests.", self._name, len(self._requests))
-        for request in self._requests:
+        total, logged = len(self._requests), time.monotonic()
+        logger.info("Warming up %s: %d requests.", self._name, total)
+        for done, request in enumerate(self._requests):
+            if time.monotonic() - logged >= _SECONDS_BETWEEN_LINES:
+                logged = time.monotonic()
+                logger.info("Warming up %s: %d of %d requests.", self._name, done, total)
             self._servable.predict(request, limits=None)
+        logger.info("%s: %d warm-up requests done.", self._name, total)
 
     def run_asked(
         self,
@@ -195,17 +209,14 @@ class WarmUp:
             logger.warning("A warm-up request of %s failed: %s", self._name, reason)
         memory.give_back()
 
-    def _not_compiled(
-        self, request: predict_pb2.PredictRequest
-    ) -> predict_pb2.PredictRequest | None:
-        """Returns a request for the same without XLA; None if the model has no signature for it."""
-        name = (request.model_spec.signature_name or DEFAULT_SIGNATURE) + _NOT_COMPILED
-        if name not in self._servable.signature_defs:
-            return None
-        changed = predict_pb2.PredictRequest()
-        changed.CopyFrom(request)
-        changed.model_spec.signature_name = name
-        return changed
+    def _not_compiled(self, signature: str) -> str:
+        """Returns the signature that answers the same without XLA; an empty text if none does."""
+        name = signature + _NOT_COMPILED
+        return name if name in self._servable.signature_defs else ""
+
+
+def _signature_of(request: predict_pb2.PredictRequest) -> str:
+    return request.model_spec.signature_name or DEFAULT_SIGNATURE
 
 
 def _number_of_texts(request: predict_pb2.PredictRequest) -> int:

@@ -79,7 +79,7 @@ class Exporter(base_component.BaseComponent):
             hyperparameters: channel of what a Tuner found and the Trainer trained with, if there
                 was one.
             only_measured: whether nobody but `Evaluator` and `Reporter` asks the model, as for a
-                baseline. It then has the signatures that they ask, and takes half the time.
+                baseline. It then has the signatures that they ask, and takes 0.6 of the time.
         """
         digest = digest_of(recipe.decoding.glossary)
         super().__init__(

@@ -39,10 +39,9 @@ def test_serve_refuses_bad_input(refused, texts):
     assert "--batch-delay 0 or more" in refused(
         "serve", "--model", model, "--batch-size", 8, "--batch-delay", -1
     )
-    assert "a batch can have 1 to" in refused("serve", "--model", model, "--threads-per-batch", 0)
-    assert "a batch can have 1 to" in refused(
-        "serve", "--model", model, "--threads-per-batch", 4097
-    )
+    for number in (0, 4097):
+        sentence = refused("serve", "--model", model, "--threads-per-batch", number)
+        assert "a batch can have 1 to" in sentence and f"of this machine; got {number}." in sentence
     assert "nowhere.config cannot be read" in refused("serve", "--config", texts / "nowhere.config")
     sentence = refused("serve", "--model", model, "--batching-config", texts / "nowhere.config")
     assert "batching config file" in sentence and "cannot be read" in sentence
@@ -54,7 +53,7 @@ def test_serve_refuses_bad_input(refused, texts):
 
 
 def test_a_server_imports_neither_keras_nor_tfx(tmp_path):
-    """They would double the time until it answers. A port that is taken ends it early."""
+    """They take seconds of a start. A port that is taken ends it early."""
     save_model(tmp_path / "model" / "1", {"serving_default": ["text"]})
     with socket.socket() as occupied:
         occupied.bind(("127.0.0.1", 0))

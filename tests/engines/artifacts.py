@@ -3,10 +3,11 @@
 import hashlib
 import io
 import json
+import math
 import pathlib
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 #: What differs from run to run wherever it runs: times, places, and the order in which TensorFlow
@@ -15,14 +16,41 @@ _VARYING = re.compile(
     r"saved_model\.pb|fingerprint\.pb|keras_metadata\.pb|.*tfevents.*|eval_config\.json"
     r"|model_card.*|report/.*"
 )
+_METRICS = re.compile(r"metrics-.*\.tfrecord")
+#: Of the Evaluator's metrics, whose scores are float32: XLA adds in another order where an engine
+#: makes batches of another size.
+_RELATIVE_TOLERANCE = 1e-6
+_VALUE = re.compile(r"(?<=value: )-?\d[-+.\de]*")
+
+
+def differing(expected: Mapping[str, str], found: Mapping[str, str]) -> list[str]:
+    """Returns the names of what two runs did not write alike.
+
+    Args:
+        expected: what `digests` or `of_components` returned for one of them.
+        found: the same for the other.
+    """
+    return sorted(
+        key
+        for key in {**expected, **found}
+        if key not in expected or key not in found or not _alike(expected[key], found[key])
+    )
+
+
+def _alike(expected: str, found: str) -> bool:
+    """Returns whether two digests are equal, or two texts of metrics but for rounding."""
+    return _VALUE.split(expected) == _VALUE.split(found) and all(
+        math.isclose(float(first), float(second), rel_tol=_RELATIVE_TOLERANCE)
+        for first, second in zip(_VALUE.findall(expected), _VALUE.findall(found), strict=True)
+    )
 
 
 def digests(output: pathlib.Path) -> dict[str, str]:
     """Returns a digest of each file of a run's artifacts, and of its answers and metrics.
 
     Sharded examples count as one set of records, whatever their order and number of shards.
-    Statistics, schemas and anomalies are messages whose features may stand in any order. Metrics
-    count with seven digits.
+    Statistics, schemas and anomalies are messages whose features may stand in any order. The
+    Evaluator's metrics are their text instead of a digest, so that `differing` can compare numbers.
     """
     found = of_components(output / "pipeline")
     for path in (output / "metrics.json", *sorted((output / "outputs").glob("*"))):
@@ -38,7 +66,9 @@ def of_components(root: pathlib.Path) -> dict[str, str]:
         component, key = folder.parts[-3:-1]
         for name, content in _files(folder):
             if not _VARYING.fullmatch(name.rpartition("/")[2]) and not _VARYING.fullmatch(name):
-                found[f"{component}/{key}/{name}"] = hashlib.sha256(content).hexdigest()
+                is_metrics = _METRICS.fullmatch(name)
+                digest = content.decode() if is_metrics else hashlib.sha256(content).hexdigest()
+                found[f"{component}/{key}/{name}"] = digest
     return found
 
 
@@ -62,7 +92,7 @@ def _files(folder: pathlib.Path) -> Iterator[tuple[str, bytes]]:
         name = path.relative_to(folder).as_posix()
         if path.suffix == ".gz" and "-of-" in path.name:
             shards.setdefault(path.parent, []).append(str(path))
-        elif path.name.startswith("metrics-") and path.suffix == ".tfrecord":
+        elif _METRICS.fullmatch(path.name):
             yield name, _metrics(path)
         else:
             yield name, _content(path.name, path.read_bytes())
@@ -73,18 +103,12 @@ def _files(folder: pathlib.Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _metrics(path: pathlib.Path) -> bytes:
-    """Returns the Evaluator's metrics with seven digits: sums depend on how work was divided."""
+    """Returns the text of the Evaluator's metrics, a message for each slice."""
     import tensorflow as tf
     from tensorflow_model_analysis.proto import metrics_for_slice_pb2
 
-    found = [
-        re.sub(
-            r"(?<=value: )-?\d[-+.\de]*",
-            lambda number: f"{float(number[0]):.7g}",
-            str(metrics_for_slice_pb2.MetricsForSlice.FromString(record)),
-        )
-        for record in tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
-    ]
+    records = tf.data.TFRecordDataset(str(path)).as_numpy_iterator()
+    found = [str(metrics_for_slice_pb2.MetricsForSlice.FromString(record)) for record in records]
     return "\n".join(sorted(found)).encode()
 
 

@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchmarks.records import measuring
 from benchmarks.records.record import MeasuredRow
-from tests.engines import batch_on_engines, clusters, run_on_engines, runs
+from tests.engines import artifacts, batch_on_engines, clusters, runs
 from tests.engines.one_component import EVALUATOR, INGESTION, TRANSFORM, UntilDone
 
 COMPONENTS = (INGESTION, TRANSFORM, EVALUATOR)
@@ -251,7 +251,7 @@ def try_faults(
                 happened = outcome(attempts, said)
             # What an attempt left that was killed; nobody reads it.
             found = {key: one for key, one in run.written().items() if _LEFT not in key}
-            differ = run_on_engines.differing(dict(expected[component]), found)
+            differ = artifacts.differing(expected[component], found)
             words = f"{engine_name}, {component}, {name} killed: {happened}; {said}"
             print(f"{words} differ: {differ or 'none'}", flush=True)
             labels = {"component": component, "engine": engine_name.capitalize()}

@@ -78,11 +78,6 @@ def call_from_java(
     print(f"Java: {printed.splitlines()[-1]}", flush=True)
 
 
-def differing(expected: dict[str, str], found: dict[str, str]) -> list[str]:
-    """Returns the names of what two runs did not write alike."""
-    return sorted(key for key in expected | found if expected.get(key) != found.get(key))
-
-
 def _row(place: str, seconds: dict[str, float], same: int, differ: int) -> MeasuredRow:
     return MeasuredRow(
         {"where": PLACES[place]},
@@ -131,7 +126,7 @@ def run_all(
                 print(f"{place}: {error}", flush=True)
                 right = False
                 continue
-            differ = differing(expected, artifacts.digests(folder / place))
+            differ = artifacts.differing(expected, artifacts.digests(folder / place))
             rows.append(_row(place, seconds, len(expected) - len(differ), len(differ)))
             same = len(expected) - len(differ)
             print(f"{place}: {same} artifacts are the same, {len(differ)} differ", flush=True)

@@ -108,8 +108,6 @@ def _cells(line: Line, plan: Table, without: RowRecord, with_row: RowRecord) -> 
     values = [[run.metrics[line.metric] for run in row.runs] for row in rows]
     tests = [test for test in with_row.tests if test.metric == line.metric]
     tested = cells.p_value(tests[0].p_value) if tests and plan.against == line.without else ""
-    paper = plan.row(line.with_row).paper.get(line.metric)
-    document = "" if paper is None else f"{paper:g} ({plan.paper_split})"
     runs = [run for row in rows for run in row.runs]
     return [
         line.label,
@@ -117,8 +115,17 @@ def _cells(line: Line, plan: Table, without: RowRecord, with_row: RowRecord) -> 
         plan.split,
         *(cells.of_seeds(of_row, line.metric, with_interval=True) for of_row in values),
         tested,
-        document,
+        _published(line, plan),
         cells.span(len({run.seed for run in row.runs}) for row in rows),
         cells.span(run.epochs for run in runs),
         cells.converged(runs),
     ]
+
+
+def _published(line: Line, plan: Table) -> str:
+    """Returns the published figure with copying; where there is none, that without."""
+    for name, words in ((line.with_row, ""), (line.without, "without copying, ")):
+        paper = plan.row(name).paper.get(line.metric)
+        if paper is not None:
+            return f"{paper:g} ({words}{plan.paper_split})"
+    return ""

@@ -203,6 +203,12 @@ def test_a_summary_shows_what_is_measured(tmp_path):
         wrong.markdown("short")
 
 
+def test_a_summary_shows_the_published_figure_without_copying_where_there_is_no_other(tmp_path):
+    written = TableRecord("geo", [row("none", 0.5), row("spans", 0.6)])
+    head, line = lines_of(tables(tmp_path, written, summaries=SUMMARY).markdown("short"))
+    assert dict(zip(head, line))["published"] == "74.6 (without copying, test)"
+
+
 def test_markers():
     page = "a\n<!-- table: x -->\nold\n<!-- /table -->\nb\n<!-- table: y -->\n<!-- /table -->\n"
     filled = pages.filled(page, lambda name: f"| {name} |\n")

@@ -109,8 +109,10 @@ def read(path: str) -> bytes:
 @functools.lru_cache(maxsize=1)
 def _model(folder: str) -> "Model":
     """Returns the model, loaded once in each process, with TensorFlow Text's operations."""
+    from serving import compiled_programs
     from serving.model import Model
 
+    compiled_programs.keep()
     return Model(folder)
 
 

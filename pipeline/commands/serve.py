@@ -71,6 +71,12 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         ),
     )
     parser.add_argument(
+        "--compiled-programs",
+        metavar="DIR",
+        help="keep what XLA compiles there, so that a server that starts again does not compile; "
+        "nobody else may write to the folder",
+    )
+    parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default: 127.0.0.1)"
     )
     parser.add_argument("--name", help="the model's name in requests (default: the folder's)")
@@ -122,7 +128,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> None:
-    from serving import processors
+    from serving import compiled_programs, processors
 
     logger.info("Loading TensorFlow, then %s.", options.model or options.config)
     if options.threads_per_batch is not None:
@@ -130,6 +136,8 @@ def _serve(options: argparse.Namespace) -> None:
             processors.compute_each_batch_on(options.threads_per_batch)
         except ValueError as error:
             raise CommandError(f"--threads-per-batch cannot be used: {error}") from None
+    if options.compiled_programs:
+        compiled_programs.keep(options.compiled_programs)
     # Before whatever imports TensorFlow, which would import Keras.
     import serving.lean_tensorflow  # noqa: F401
 

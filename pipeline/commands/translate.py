@@ -155,10 +155,11 @@ def _languages(options: argparse.Namespace, model: "Model") -> review.Languages:
 
 
 def _loaded(folder: str) -> "Model":
-    from serving import processors
+    from serving import compiled_programs, processors
 
     # Before TensorFlow is imported.
     processors.prefer_batches_side_by_side()
+    compiled_programs.keep()
     from serving.model import Model
 
     progress.say(f"Loading {folder}.")

@@ -64,7 +64,8 @@ def recipe_of(model_directory: str | os.PathLike[str]) -> Recipe:
 def model_for_many_texts(directory: str | os.PathLike[str]) -> "ServedModel":
     """Loads an exported model that answers one batch per core concurrently."""
     from pipeline.export.served_model import ServedModel
-    from serving import processors
+    from serving import compiled_programs, processors
 
     processors.prefer_batches_side_by_side()
+    compiled_programs.keep()
     return ServedModel(directory, at_once=processors.batches_at_once())

@@ -17,12 +17,15 @@ E0000 00:00:1764110400.123456    1234 cuda_dnn.cc:8310] Unable to register cuDNN
 I0000 00:00:1764110400.123456    1234 cpu_feature_guard.cc:227] This TensorFlow binary is optimized
 To enable the following instructions: AVX2 FMA, in other operations, rebuild TensorFlow
 2026-11-25 22:40:29.275355: I tensorflow/core/platform/cpu_feature_guard.cc:210] This TensorFlow
+[libprotobuf ERROR text_format.cc:337] Error parsing text-format tensorflow.XlaSerializedCacheEntry
+E0000 00:00:1764110400.1 4 aot.cc:2] Loading XLA:CPU AOT result. Target machine feature +prefer-256
 trainer_interface.cc(428) LOG(INFO) Loaded all 10 sentences
 normalizer.cc(51) LOG(INFO) precompiled_charsmap is empty. use identity normalization.
 """
 MATTERS = b"""\
 F0000 00:00:1764110400.123456    1234 tensor.cc:1] Check failed: a == b
 E0000 00:00:1764110400.123456    1234 cuda_platform.cc:52] failed call to cuInit
+E0000 00:00:1764110400.1 4 aot.cc:2] Loading XLA:CPU AOT result. Target machine feature +avx512f
 trainer_interface.cc(428) LOG(ERROR) no sentences
 terminate called after throwing an instance of 'std::bad_alloc'
 """

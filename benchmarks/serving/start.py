@@ -3,11 +3,13 @@
     python -m benchmarks.serving.start --model OUTPUT/models/NAME
 
 Two programs start in turn, each in a process of its own: `Model(...)` in Python, and `verbatim
-serve`. All figures count from the start of the process. `warm` means that a text of each length
-bucket and batch bucket was answered, and that the process has come to rest.
+serve`. Both start again with what XLA compiled in an earlier process. All figures count from the
+start of the process. `warm` means that a text of each length bucket and batch bucket was answered,
+and that the process has come to rest.
 """
 
 import argparse
+import collections
 import os
 import pathlib
 import sys
@@ -27,8 +29,14 @@ TEXT = "Delete the page %(name)s?"
 Used = dict[str, float]
 
 
-def measure_model(model: pathlib.Path, threads: int) -> Iterator[tuple[str, Used]]:
-    """Yields the steps of a `Model(...)`, and what each has used since the start."""
+def measure_model(model: pathlib.Path, threads: int, kept: str) -> Iterator[tuple[str, Used]]:
+    """Yields the steps of a `Model(...)`, and what each has used since the start.
+
+    Args:
+        model: a version's folder.
+        threads: how many it may use.
+        kept: the folder of compiled programs, or an empty string.
+    """
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
         with Program(
@@ -41,7 +49,7 @@ def measure_model(model: pathlib.Path, threads: int) -> Iterator[tuple[str, Used
         ) as program:
             for step, task, arguments in (
                 ("imported", "import", {}),
-                ("loaded", "load", {"folder": str(model)}),
+                ("loaded", "load", {"folder": str(model), "kept": kept}),
                 ("first answer", "answer", {"batches": [[TEXT]]}),
                 ("warm", "answer", {"batches": warming_batches(model)}),
             ):
@@ -57,10 +65,9 @@ def measure_model(model: pathlib.Path, threads: int) -> Iterator[tuple[str, Used
                 )
 
 
-def measure_server(model: pathlib.Path) -> Iterator[tuple[str, Used]]:
-    """Yields the steps of a server, and what each has used since the start."""
-
-    with Server(model) as server:
+def measure_server(model: pathlib.Path, kept: str) -> Iterator[tuple[str, Used]]:
+    """Yields the steps of a server, and what each has used since the start: see `measure_model`."""
+    with Server(model, *(["--compiled-programs", kept] if kept else [])) as server:
 
         def used(seconds: float) -> Used:
             return {
@@ -88,15 +95,25 @@ def main() -> None:
     machine = measuring.machine()
     threads = len(os.sched_getaffinity(0))
     taken: dict[tuple[str, str], list[Used]] = {}
-    for number in range(options.rounds):
-        for program, steps in (
-            ("Model(...)", measure_model(options.model, threads)),
-            ("verbatim serve", measure_server(options.model)),
+    with tempfile.TemporaryDirectory() as kept:
+        # What compiles is not measured.
+        for steps in (
+            measure_model(options.model, threads, kept),
+            measure_server(options.model, kept),
         ):
-            for step, used in steps:
-                taken.setdefault((program, step), []).append(used)
-                figures = ", ".join(f"{name} {value:.1f}" for name, value in used.items())
-                print(f"  {number + 1}: {program}, {step}: {figures}", file=sys.stderr, flush=True)
+            collections.deque(steps, maxlen=0)
+        for number in range(options.rounds):
+            for program, steps in (
+                ("Model(...)", measure_model(options.model, threads, "")),
+                ("Model(...), compiled before", measure_model(options.model, threads, kept)),
+                ("verbatim serve", measure_server(options.model, "")),
+                ("verbatim serve, compiled before", measure_server(options.model, kept)),
+            ):
+                for step, used in steps:
+                    taken.setdefault((program, step), []).append(used)
+                    figures = ", ".join(f"{name} {value:.1f}" for name, value in used.items())
+                    words = f"{number + 1}: {program}, {step}: {figures}"
+                    print(f"  {words}", file=sys.stderr, flush=True)
     rows = [
         measuring.row(
             {"program": program, "step": step},

@@ -26,10 +26,12 @@ def import_library() -> processes.Answer:
     return facts()
 
 
-def load(folder: str) -> processes.Answer:
-    """Loads a model."""
-    from serving import Model
+def load(folder: str, kept: str) -> processes.Answer:
+    """Loads a model; `kept` is a folder for what XLA compiles, or empty."""
+    from serving import Model, compiled_programs
 
+    if kept:
+        compiled_programs.keep(kept)
     _loaded.append(Model(folder))
     return facts()
 

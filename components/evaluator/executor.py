@@ -10,6 +10,7 @@ from tfx.utils import path_utils
 
 from components.artifacts import Artifacts
 from components.text_ops import TextOpsExecutor
+from pipeline.common import graph_optimizer
 
 
 class Executor(TextOpsExecutor, tfx_executor.Executor):
@@ -24,4 +25,5 @@ class Executor(TextOpsExecutor, tfx_executor.Executor):
             folder = path_utils.serving_model_dir(artifact_utils.get_single_uri(input_dict[key]))
             if not fileio.exists(folder):
                 input_dict = {name: value for name, value in input_dict.items() if name != key}
-        super().Do(input_dict, output_dict, exec_properties)
+        with graph_optimizer.turned_off():
+            super().Do(input_dict, output_dict, exec_properties)

@@ -17,6 +17,7 @@ from components.artifacts import (
     Artifacts,
     folder_of,
 )
+from pipeline.common import graph_optimizer
 from pipeline.recipes.recipe import Recipe
 from pipeline.reporting import model_card, report, run_artifacts
 from pipeline.tasks import task_of
@@ -68,7 +69,8 @@ class Executor(base_executor.BaseExecutor):
             )
             written = copies / REPORT_KEY
             answers = exec_properties[ANSWERS_DIRECTORY_KEY] or copies / ANSWERS_DIRECTORY_KEY
-            facts = task.collect(recipe, artifacts, written, answers)
+            with graph_optimizer.turned_off():
+                facts = task.collect(recipe, artifacts, written, answers)
             pushed = artifact_utils.get_single_instance(input_dict[PUSHED_MODEL_KEY])
             destination = pushed.get_string_custom_property("pushed_destination")
             # Empty if the Pusher did not push.

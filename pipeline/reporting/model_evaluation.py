@@ -5,6 +5,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from pipeline.common import graph_optimizer
 from pipeline.common.errors import VerbatimError
 from pipeline.recipes.recipe import Recipe, recipe_from_dict
 
@@ -68,4 +69,5 @@ def model_for_many_texts(directory: str | os.PathLike[str]) -> "ServedModel":
 
     processors.prefer_batches_side_by_side()
     compiled_programs.keep()
+    graph_optimizer.turn_off()
     return ServedModel(directory, at_once=processors.batches_at_once())

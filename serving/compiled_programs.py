@@ -64,6 +64,8 @@ def keep(folder: str | os.PathLike[str] | None = None) -> pathlib.Path | None:
     if named == OFF or _FOLDER_FLAG in os.environ.get(_FLAGS, ""):
         return None
     root = pathlib.Path(named) if named else _of_user()
+    if root is None:
+        return None
     if problem := _problem_of(root):
         if named:
             raise CompiledProgramsError(f"Compiled programs cannot be kept in {root}: {problem}.")
@@ -77,9 +79,12 @@ def keep(folder: str | os.PathLike[str] | None = None) -> pathlib.Path | None:
     return own
 
 
-def _of_user() -> pathlib.Path:
-    caches = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return pathlib.Path(caches).expanduser() / "verbatim" / "compiled_programs"
+def _of_user() -> pathlib.Path | None:
+    """Returns the folder among the user's caches; None for a user who has no home."""
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    # Containers run as users whom the system does not know.
+    own = pathlib.Path(caches)
+    return own / "verbatim" / "compiled_programs" if own.is_absolute() else None
 
 
 def _problem_of(root: pathlib.Path) -> str:

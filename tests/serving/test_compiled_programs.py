@@ -94,6 +94,12 @@ def test_the_folder_is_among_the_users_caches_and_its_users_alone(tmp_path, monk
     assert os.environ["TF_XLA_FLAGS"] == "--tf_xla_persistent_cache_directory=/elsewhere"
 
 
+def test_nothing_is_kept_for_a_user_without_a_home(monkeypatch):
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(os.path, "expanduser", lambda path: path)
+    assert compiled_programs.keep() is None and os.environ["TF_XLA_FLAGS"] == ""
+
+
 def test_other_settings_of_the_user_stay(monkeypatch):
     monkeypatch.setenv("TF_XLA_FLAGS", "--tf_xla_clustering_debug")
     assert compiled_programs.keep()

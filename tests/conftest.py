@@ -10,7 +10,7 @@ import time
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
 os.environ.setdefault("KERAS_BACKEND", "tensorflow")
 # A test compiles what it runs, and leaves nothing with the user.
-os.environ.setdefault("VERBATIM_COMPILED_PROGRAMS", "off")
+os.environ["VERBATIM_COMPILED_PROGRAMS"] = "off"
 # oneDNN sums in an order of its own; without it, compiled and uncompiled code agree to the last
 # digits.
 os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")

@@ -38,6 +38,7 @@ from pipeline.recipes import loading
 
 _TINY_MODEL = {
     "training.max_updates": 300,
+    "training.select_by": "loss",
     "model.hidden_size": 32,
     "model.embedding_size": 32,
     "decoding.beam_size": 1,

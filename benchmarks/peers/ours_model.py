@@ -85,6 +85,12 @@ def recipe(
             # The baseline is not trained, but must fit.
             "baseline.head": "",
         }
+    # Like the peers', whatever the recipe has.
+    values |= {
+        "model.dropout": 0.2,
+        "training.label_smoothing": 0.0,
+        "training.select_by": "loss",
+    }
     values |= overrides or {}
     settings = [
         f"{key}={value if isinstance(value, str) else json.dumps(value)}"

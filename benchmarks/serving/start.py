@@ -3,9 +3,9 @@
     python -m benchmarks.serving.start --model OUTPUT/models/NAME
 
 Two programs start in turn, each in a process of its own: `Model(...)` in Python, and `verbatim
-serve`. Both start again with what XLA compiled in an earlier process. All figures count from the
-start of the process. `warm` means that a text of each length bucket and batch bucket was answered,
-and that the process has come to rest.
+serve`. Each is measured twice: without compiled programs, and with those of an earlier process. All
+figures count from the start of the process. `warm` means that a text of each length bucket and
+batch bucket was answered, and that the process has come to rest.
 """
 
 import argparse
@@ -29,13 +29,13 @@ TEXT = "Delete the page %(name)s?"
 Used = dict[str, float]
 
 
-def measure_model(model: pathlib.Path, threads: int, kept: str) -> Iterator[tuple[str, Used]]:
+def measure_model(model: pathlib.Path, threads: int, programs: str) -> Iterator[tuple[str, Used]]:
     """Yields the steps of a `Model(...)`, and what each has used since the start.
 
     Args:
         model: a version's folder.
         threads: how many it may use.
-        kept: the folder of compiled programs, or an empty string.
+        programs: the folder of compiled programs, or an empty string.
     """
     with tempfile.TemporaryDirectory() as folder:
         started = time.perf_counter()
@@ -49,7 +49,7 @@ def measure_model(model: pathlib.Path, threads: int, kept: str) -> Iterator[tupl
         ) as program:
             for step, task, arguments in (
                 ("imported", "import", {}),
-                ("loaded", "load", {"folder": str(model), "kept": kept}),
+                ("loaded", "load", {"folder": str(model), "programs": programs}),
                 ("first answer", "answer", {"batches": [[TEXT]]}),
                 ("warm", "answer", {"batches": warming_batches(model)}),
             ):
@@ -65,9 +65,9 @@ def measure_model(model: pathlib.Path, threads: int, kept: str) -> Iterator[tupl
                 )
 
 
-def measure_server(model: pathlib.Path, kept: str) -> Iterator[tuple[str, Used]]:
+def measure_server(model: pathlib.Path, programs: str) -> Iterator[tuple[str, Used]]:
     """Yields the steps of a server, and what each has used since the start: see `measure_model`."""
-    with Server(model, *(["--compiled-programs", kept] if kept else [])) as server:
+    with Server(model, *(["--compiled-programs", programs] if programs else [])) as server:
 
         def used(seconds: float) -> Used:
             return {
@@ -95,19 +95,19 @@ def main() -> None:
     machine = measuring.machine()
     threads = len(os.sched_getaffinity(0))
     taken: dict[tuple[str, str], list[Used]] = {}
-    with tempfile.TemporaryDirectory() as kept:
-        # What compiles is not measured.
+    with tempfile.TemporaryDirectory() as programs:
+        # These two fill the folder; they are not measured.
         for steps in (
-            measure_model(options.model, threads, kept),
-            measure_server(options.model, kept),
+            measure_model(options.model, threads, programs),
+            measure_server(options.model, programs),
         ):
             collections.deque(steps, maxlen=0)
         for number in range(options.rounds):
             for program, steps in (
                 ("Model(...)", measure_model(options.model, threads, "")),
-                ("Model(...), compiled before", measure_model(options.model, threads, kept)),
+                ("Model(...), compiled before", measure_model(options.model, threads, programs)),
                 ("verbatim serve", measure_server(options.model, "")),
-                ("verbatim serve, compiled before", measure_server(options.model, kept)),
+                ("verbatim serve, compiled before", measure_server(options.model, programs)),
             ):
                 for step, used in steps:
                     taken.setdefault((program, step), []).append(used)

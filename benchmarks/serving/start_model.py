@@ -26,12 +26,12 @@ def import_library() -> processes.Answer:
     return facts()
 
 
-def load(folder: str, kept: str) -> processes.Answer:
-    """Loads a model; `kept` is a folder for what XLA compiles, or empty."""
+def load(folder: str, programs: str) -> processes.Answer:
+    """Loads a model; `programs` is a folder for what XLA compiles, or empty."""
     from serving import Model, compiled_programs
 
-    if kept:
-        compiled_programs.keep(kept)
+    if programs:
+        compiled_programs.keep(programs)
     _loaded.append(Model(folder))
     return facts()
 

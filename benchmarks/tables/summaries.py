@@ -123,7 +123,7 @@ def _cells(line: Line, plan: Table, without: RowRecord, with_row: RowRecord) -> 
 
 
 def _published(line: Line, plan: Table) -> str:
-    """Returns the published figure with copying; where there is none, that without."""
+    """Returns the published figure with copying, or else the one without copying."""
     for name, words in ((line.with_row, ""), (line.without, "without copying, ")):
         paper = plan.row(name).paper.get(line.metric)
         if paper is not None:

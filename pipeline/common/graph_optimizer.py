@@ -1,8 +1,7 @@
-"""TensorFlow's optimizer of graphs (Grappler), which exported models do without.
+"""TensorFlow's graph optimizer (Grappler), which exported models do not need.
 
-It works on each function before its first call, which takes seconds for a search, and makes none of
-them faster: an exported graph is written as it should run, and XLA has an optimizer of its own.
-Trainings keep it.
+It optimizes each function before its first call. That takes seconds for a search and makes it no
+faster. Training keeps it on.
 """
 
 import contextlib
@@ -12,7 +11,7 @@ _OFF = "disable_meta_optimizer"
 
 
 def turn_off() -> None:
-    """Calls functions as they are written, from now on and in the whole process."""
+    """Turns it off in this thread, and in threads that have not called a function yet."""
     import tensorflow as tf
 
     tf.config.optimizer.set_experimental_options({_OFF: True})
@@ -20,7 +19,7 @@ def turn_off() -> None:
 
 @contextlib.contextmanager
 def turned_off() -> Iterator[None]:
-    """Calls functions as they are written while the block runs, in the whole process."""
+    """Turns it off while the block runs: see `turn_off`."""
     import tensorflow as tf
 
     before = tf.config.optimizer.get_experimental_options()

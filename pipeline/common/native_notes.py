@@ -22,8 +22,8 @@ _NOTE = re.compile(
     rb"|.*Unable to register cu\w+ factory: "
     rb"|.*computation placer already registered"
     rb"|.*TF-TRT Warning: Could not find TensorRT"
-    # Of `serving.compiled_programs`: TensorFlow tries to read a program as text first, and LLVM's
-    # settings of a processor are no instructions that it lacks.
+    # Notes of `serving.compiled_programs`. TensorFlow first tries to parse a program as text.
+    # "+prefer-" is a setting of LLVM, not an instruction that the processor lacks.
     rb"|.*Error parsing text-format tensorflow\.XlaSerializedCacheEntry"
     rb"|.*Loading XLA:CPU AOT result\. Target machine feature \+prefer-"
     # Notes of sentencepiece.

@@ -66,7 +66,7 @@ def of_components(root: pathlib.Path) -> dict[str, str]:
         component, key = folder.parts[-3:-1]
         for name, content in _files(folder):
             if not _VARYING.fullmatch(name.rpartition("/")[2]) and not _VARYING.fullmatch(name):
-                is_metrics = _METRICS.fullmatch(name)
+                is_metrics = _METRICS.fullmatch(name.rpartition("/")[2])
                 digest = content.decode() if is_metrics else hashlib.sha256(content).hexdigest()
                 found[f"{component}/{key}/{name}"] = digest
     return found

@@ -18,7 +18,7 @@ def of_metrics(value: str) -> dict[str, str]:
     "value",
     [
         "8.073885567718092",
-        # Both are of the same run, in memory and on Spark; rounded to seven digits they differ.
+        # The same run in memory (above) and on Spark; to seven digits they differ.
         "8.073885464364304",
     ],
 )

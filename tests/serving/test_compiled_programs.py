@@ -59,12 +59,6 @@ def program_of(*lengths):
     return content
 
 
-def made(folder, content, name="made.pb"):
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    (folder / name).write_bytes(content)
-    return folder / name
-
-
 def test_a_program_is_compiled_once_and_a_damaged_one_again(tmp_path, monkeypatch):
     root = tmp_path / "programs"
     first = in_a_process(root)
@@ -87,7 +81,7 @@ def test_the_folder_is_among_the_users_caches_and_its_users_alone(tmp_path, monk
     own = compiled_programs.keep()
     assert own.parent == tmp_path / "caches" / "verbatim" / "compiled_programs"
     assert own.stat().st_mode & 0o777 == own.parent.stat().st_mode & 0o777 == 0o700
-    assert f"={own} " in os.environ["TF_XLA_FLAGS"]
+    assert f"='{own}' " in os.environ["TF_XLA_FLAGS"]
     # A second call, and a user's own setting, change nothing.
     monkeypatch.setenv("TF_XLA_FLAGS", "--tf_xla_persistent_cache_directory=/elsewhere")
     assert compiled_programs.keep() is None
@@ -127,21 +121,37 @@ def others_may_write(root):
     return root
 
 
+def others_may_replace(root):
+    parent = others_may_write(root)
+    (parent / "own").mkdir(mode=0o700)
+    return parent / "own"
+
+
+def of_another_kind_of_owner(root):
+    """The folder was made private after someone else had made one in it."""
+    own = compiled_programs.keep(root)
+    os.environ["TF_XLA_FLAGS"] = ""
+    own.chmod(0o777)
+    return root
+
+
 def a_file(root):
     root.write_text("")
     return root
 
 
-def with_white_space(root):
-    return root / "of all"
+def with_a_quote(root):
+    return root / "user's"
 
 
 @pytest.mark.parametrize(
     "make,why",
     [
         (others_may_write, "other users may write to it"),
+        (others_may_replace, "other users may write to it, or replace it"),
+        (of_another_kind_of_owner, "other users may write to [0-9a-f]{16} in it"),
         (a_file, "File exists"),
-        (with_white_space, "no path with white space"),
+        (with_a_quote, "no path with a single quote"),
     ],
 )
 def test_a_folder_that_cannot_be_used_is_refused_if_it_was_named(tmp_path, monkeypatch, make, why):
@@ -153,23 +163,51 @@ def test_a_folder_that_cannot_be_used_is_refused_if_it_was_named(tmp_path, monke
     assert compiled_programs.keep() is None and os.environ["TF_XLA_FLAGS"] == ""
 
 
+def test_a_folder_of_another_owner_is_refused(tmp_path, monkeypatch):
+    uid = os.geteuid()
+    monkeypatch.setattr(os, "geteuid", lambda: uid + 1)
+    with pytest.raises(CompiledProgramsError, match="other users may write to it"):
+        compiled_programs.keep(tmp_path / "programs")
+
+
+def test_white_space_is_part_of_a_path(tmp_path):
+    facts = in_a_process(tmp_path / "of all")
+    assert list(pathlib.Path(facts["folder"]).iterdir())
+
+
+def test_a_file_of_flags_is_left_alone(monkeypatch):
+    monkeypatch.setenv("TF_XLA_FLAGS", "/etc/flags")
+    assert compiled_programs.keep() is None and os.environ["TF_XLA_FLAGS"] == "/etc/flags"
+
+
 def test_nothing_is_kept_where_the_disk_is_nearly_full(monkeypatch):
     monkeypatch.setattr(compiled_programs, "_LEAST_FREE_BYTES", 1 << 60)
     assert compiled_programs.keep() is None
 
 
-def test_the_oldest_are_removed_and_the_others_stay(tmp_path, monkeypatch):
+def test_the_oldest_programs_are_removed_and_all_else_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(compiled_programs, "MOST_BYTES", 700)
     root = tmp_path / "programs"
-    # Of several kinds of process, and what a process left that was killed.
+    root.mkdir(mode=0o700)
+    # Of several kinds of process, what a process left that was killed, and files of the user.
     paths = [
-        made(root / kind, program_of(80, 80, 80), name)
-        for kind, name in (("a", "1.pb"), ("b", "2.pb"), ("a", "3.pb.tmp"), ("b", "4.pb"))
+        root / folder / name
+        for folder, name in (
+            ("a" * 16, "xla_compile_cache__1.pb"),
+            ("b" * 16, "xla_compile_cache__2.pb"),
+            ("a" * 16, "xla_compile_cache__3.pb.tmp"),
+            ("b" * 16, "xla_compile_cache__4.pb"),
+            ("a" * 16, "thesis.pb"),
+            ("Documents", "xla_compile_cache__5.pb"),
+        )
     ]
     for index, path in enumerate(paths):
+        path.parent.mkdir(exist_ok=True)
+        path.write_bytes(program_of(80, 80, 80))
         os.utime(path, (index, index))
+    (root / ("a" * 16) / "xla_compile_cache__6.pb").mkdir()
     compiled_programs.keep(root)
-    assert [path.exists() for path in paths] == [False, False, True, True]
+    assert [path.exists() for path in paths] == [False, False, True, True, True, True]
 
 
 lengths = st.tuples(*[st.integers(0, 300)] * 3)
@@ -188,7 +226,9 @@ def test_no_file_that_was_cut_off_or_goes_on_is_whole(tmp_path_factory, found, d
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_can_be_looked_at(tmp_path_factory, content):
-    path = tmp_path_factory.mktemp("any") / "made.pb"
+def test_only_whole_programs_stay(tmp_path_factory, content):
+    path = tmp_path_factory.mktemp("any") / "xla_compile_cache__1.pb"
     path.write_bytes(content)
-    assert compiled_programs._is_whole(path) in (True, False)
+    whole = compiled_programs._is_whole(path)
+    compiled_programs._remove_damaged(path.parent)
+    assert path.exists() == whole

@@ -79,7 +79,7 @@ def keep(folder: str | os.PathLike[str] | None = None) -> pathlib.Path | None:
     except (OSError, CompiledProgramsError) as error:
         if not named:
             return None
-        problem = (error.strerror or str(error)) if isinstance(error, OSError) else str(error)
+        problem = getattr(error, "strerror", None) or error
         raise CompiledProgramsError(
             f"Compiled programs cannot be kept in {root}: {problem}; correct that, or name another "
             "folder."
@@ -106,10 +106,11 @@ def _prepared(root: pathlib.Path) -> pathlib.Path:
     if not _CPU_FACTS.is_file():
         raise CompiledProgramsError("this system does not say what its processor can do")
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    own = root.resolve() / _kind_of_process()
+    root = root.resolve()
+    own = root / _kind_of_process()
     if "'" in str(own):
         raise CompiledProgramsError("TensorFlow reads no path with a single quote")
-    if _others_may_write(root.resolve()):
+    if _others_may_write(root):
         raise CompiledProgramsError("other users may write to it, or replace it")
     own.mkdir(mode=0o700, exist_ok=True)
     if _others_may_write(own):

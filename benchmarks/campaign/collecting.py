@@ -40,8 +40,9 @@ def keep(job: Job) -> None:
 def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = None) -> None:
     """Writes the result file of a table, from the jobs of the campaign that are done.
 
-    A row of the file stays as it is where fewer of its seeds have been run here, and where nothing
-    has changed. Tests are made when both rows have all their seeds.
+    A row of the file stays as it is where nothing has changed, and where only some of its seeds
+    have been run again. Seeds that were run elsewhere by the same command stay beside new ones.
+    Tests are made when all seeds of both rows have been run here, as they need the outputs.
 
     Args:
         jobs: of the campaign.
@@ -78,7 +79,7 @@ def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = Non
                 [collecting.Outputs.read(job.outputs) for job in base],
                 table.against,
             )
-        runs = [run_record(job, row) for job in done]
+        runs = _with_runs_from_elsewhere([run_record(job, row) for job in done], done[0], before)
         known = known.with_row(collecting.row_record(row.name, runs, tested))
     if known.rows:
         record.write(_ordered(known, table), folder)
@@ -87,15 +88,39 @@ def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = Non
 def _is_news(done: Sequence[Job], before: RowRecord | None, changed: bool) -> bool:
     """Whether the jobs of a row say more than its row of the result file.
 
-    With as many seeds they do only if `changed`.
+    With the same seeds they do only if `changed`.
     """
     if before is None:
         return True
     commands = {run.seed: run.origin.command for run in before.runs}
     here = {job.seed: job.shown_command() for job in done}
-    if any(commands.get(seed, command) != command for seed, command in here.items()):
+    if any(commands.get(seed) != command for seed, command in here.items()):
         return True
-    return len(here) > len(commands) or (changed and len(here) == len(commands))
+    return changed and len(here) == len(commands)
+
+
+def _with_runs_from_elsewhere(
+    runs: list[RunRecord], job: Job, before: RowRecord | None
+) -> list[RunRecord]:
+    """Returns the runs of a row, in the order of their seeds.
+
+    Runs of other seeds in the result file are among them if they are of the same model: trained by
+    the command that the campaign has for their seed, and with as many parameters.
+
+    Args:
+        runs: those of this campaign.
+        job: one of them.
+        before: the row of the result file.
+    """
+    seeds = {run.seed for run in runs}
+    elsewhere = [
+        run
+        for run in (before.runs if before else [])
+        if run.seed not in seeds
+        and run.parameters == runs[0].parameters
+        and run.origin.command == dataclasses.replace(job, seed=run.seed).shown_command()
+    ]
+    return sorted([*runs, *elsewhere], key=lambda run: run.seed)
 
 
 def _ordered(known: TableRecord, table: Table) -> TableRecord:

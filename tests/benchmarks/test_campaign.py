@@ -142,6 +142,23 @@ def test_figures_of_more_seeds_are_kept(tmp_path):
     assert len(row.runs) == 2
 
 
+def test_seeds_that_were_run_elsewhere_stay_beside_new_ones(tmp_path):
+    results = ["--results", str(tmp_path / "results")]
+
+    def run_seed(path, seed):
+        output = ["--output", str(tmp_path / f"runs-{seed}")]
+        assert command_line.main([path, *output, *results, "--only", f"tiny/good-{seed}"]) == 0
+        [row] = record.read("tiny", tmp_path / "results").rows
+        return {run.seed: run.metrics["exact_match"].value for run in row.runs}
+
+    path = campaign_lists.write(tmp_path, {"good": "20"})
+    assert run_seed(path, 2) == {2: 22 / 40}
+    assert run_seed(path, 1) == {1: 21 / 40, 2: 22 / 40}
+    # A seed of the row as it was before is no seed of the row as it is now.
+    path = campaign_lists.write(tmp_path, {"good": "30"})
+    assert run_seed(path, 1) == {1: 31 / 40}
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["told to end", "killed"])
 def test_a_campaign_that_ends_ends_its_runs_and_goes_on_later(tmp_path, number):
     path = campaign_lists.write(tmp_path, {"good": "20", "slow": "wait"})

@@ -24,7 +24,7 @@ class ScoringOptions:
         placeholders: the dialects of placeholders that must be kept, from
             `pipeline.text.placeholders.DIALECTS`.
         placeholder_patterns: further patterns of placeholders.
-        rare_words: `whole` if rare words such as `AT&T` are one word each, as in `data.rare_words`.
+        rare_words: where words end, as in `data.rare_words`.
         database: path of the SQLite file that `execution_accuracy` runs queries on.
         glossary: path of the glossary that `term_fidelity` looks for.
         bootstrap_samples: resampled test sets behind each interval; 0 for no intervals.
@@ -56,7 +56,7 @@ class ScoringOptions:
             self.tokenization,
             dialects=self.placeholders,
             own_patterns=self.placeholder_patterns,
-            whole=self.rare_words == "whole",
+            rare_words=self.rare_words,
         )
 
     @classmethod

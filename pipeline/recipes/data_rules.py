@@ -105,10 +105,10 @@ def check_units(recipe: RecipeKeys) -> None:
         RecipeError: keys do not fit together.
     """
     data = recipe.data
-    if data.rare_words == "whole" and (data.tokenization != "text" or data.units == "preset"):
+    if data.rare_words != "cut" and (data.tokenization != "text" or data.units == "preset"):
         raise RecipeError(
-            "The recipe key 'data.rare_words' = \"whole\" needs 'data.tokenization' = \"text\" and "
-            "'data.units' other than \"preset\": nothing else cuts texts at punctuation."
+            f"The recipe key 'data.rare_words' = \"{data.rare_words}\" needs 'data.tokenization' = "
+            '"text" and \'data.units\' other than "preset": nothing else cuts texts at punctuation.'
         )
     if data.source_units and data.units == "words":
         raise RecipeError(

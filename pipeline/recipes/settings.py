@@ -19,14 +19,14 @@ class TokenizerSettings(_TokenizerKind, total=False):
         dialects: the dialects of placeholders, where they are not the default.
         terms: true where the training has terms of a glossary.
         own_patterns: further patterns of placeholders.
-        whole: true where rare words are one token each.
+        rare_words: where words end, if not as by default.
         nfc: true where texts are in Unicode's normal form C.
     """
 
     dialects: list[str]
     own_patterns: list[str]
     terms: bool
-    whole: bool
+    rare_words: str
     nfc: bool
 
 

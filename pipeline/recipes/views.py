@@ -42,8 +42,8 @@ def text_settings(recipe: RecipeKeys) -> TextSettings:
         tokenizer["own_patterns"] = list(data.placeholder_patterns)
     if data.term_share:
         tokenizer["terms"] = True
-    if data.rare_words == "whole":
-        tokenizer["whole"] = True
+    if data.rare_words != "cut":
+        tokenizer["rare_words"] = data.rare_words
     if data.unicode_form == "nfc":
         tokenizer["nfc"] = True
     settings: TextSettings = {"tokenizer": tokenizer, "tokenization": TOKENIZATION_VERSION}

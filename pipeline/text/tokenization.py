@@ -45,7 +45,7 @@ from pipeline.text.placeholders.syntax import (
     TERM_CLASS,
     URL,
 )
-from pipeline.text.word_patterns import PLAIN, WHOLE, WordPatterns
+from pipeline.text.word_patterns import BY_RARE_WORDS, PLAIN, WordPatterns
 
 if TYPE_CHECKING:
     import tensorflow as tf
@@ -253,7 +253,8 @@ class Tokenizer:
         dialects: names of the dialects of placeholders, from `placeholders.DIALECTS`.
         own_patterns: further patterns of placeholders.
         terms: whether terms of a glossary are a class of their own, and no placeholders.
-        whole: whether rare words such as `1,234.56` and `AT&T` are one token each; of kind `text`.
+        rare_words: `cut`, `whole` (rare words such as `1,234.56` and `AT&T` are one token each) or
+            `parts` (names such as `self.save` are cut), as in `data.rare_words`; of kind `text`.
         nfc: whether texts are brought into Unicode's normal form C first, protected tokens and
             translations of terms aside.
     """
@@ -263,7 +264,7 @@ class Tokenizer:
     dialects: Sequence[str] = DEFAULT_PLACEHOLDERS
     own_patterns: Sequence[str] = ()
     terms: bool = False
-    whole: bool = False
+    rare_words: str = "cut"
     nfc: bool = False
 
     def __post_init__(self) -> None:
@@ -281,7 +282,7 @@ class Tokenizer:
             data_config.placeholders,
             data_config.placeholder_patterns,
             data_config.term_share > 0,
-            data_config.rare_words == "whole",
+            data_config.rare_words,
             data_config.unicode_form == "nfc",
         )
 
@@ -294,7 +295,7 @@ class Tokenizer:
     @property
     def patterns(self) -> WordPatterns:
         """What is a word; of kind `text`."""
-        return WHOLE if self.whole else PLAIN
+        return BY_RARE_WORDS[self.rare_words]
 
     # In a TensorFlow graph.
 

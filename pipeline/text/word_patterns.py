@@ -1,6 +1,8 @@
-r"""The patterns of words, valid for RE2 and `regex`: the plain ones, and those of rare words.
+r"""The patterns of words, valid for RE2 and `regex`, by the recipe key `data.rare_words`.
 
-`data.rare_words = "whole"` makes one token, which a copy carries over at once, of
+`"cut"` keeps names with inner dots, hyphens, slashes, @ and colons whole. `"parts"` cuts them too.
+
+`"whole"` makes one token, which a copy carries over at once, of
 
     numbers     1,234.56  1'234.56  1 234,56 (no-break spaces)  -5  .5  1,5e-10
     names       O'Brien  N'Djamena  AT&T  R&D  C++  C#  .NET  std::vector  об'єкт  צה״ל  col·lecció
@@ -52,6 +54,8 @@ _ELISION = r"(?i:(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’])"
 
 #: Words alone.
 PLAIN = WordPatterns((_WORD,), (_ELISION,))
+#: Only letters, marks, digits and `_` are inside a word.
+PARTS = WordPatterns((r"[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*",), ())
 
 _DIGIT = r"\p{Nd}"
 _NO_BREAK = "\u00a0\u202f"
@@ -100,3 +104,6 @@ _EMOJI = (
 
 #: Rare words are whole. Dots that follow each other are one token: they begin no name.
 WHOLE = WordPatterns((_RARE_WORD,), (r"\.\.+", _ELISION), (*_PATHS, *_EMOJI, _NAME))
+
+#: The patterns of each value of `data.rare_words`.
+BY_RARE_WORDS = {"cut": PLAIN, "whole": WHOLE, "parts": PARTS}

@@ -68,8 +68,9 @@ class DataConfig:
     source_tokenization: str = choice("", "characters", default="")
     # `whole` makes one token of each rare word such as `1,234.56`, `O'Brien`, `/usr/bin/x`, `#tag`,
     # `AT&T`, `C++` and of each emoji, so that one copy writes the whole word; `cut` cuts it at its
-    # punctuation.
-    rare_words: str = choice("cut", "whole", default="cut")
+    # punctuation, but keeps `self.save` and `fr-CA` whole; `parts` cuts these too, so that each
+    # part can be copied alone.
+    rare_words: str = choice("cut", "whole", "parts", default="cut")
     # `nfc` composes letters and their marks by Unicode's normal form C on both sides, in training
     # and in serving; protected tokens stay as they are.
     unicode_form: str = choice("none", "nfc", default="none")

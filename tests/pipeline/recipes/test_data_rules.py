@@ -101,9 +101,10 @@ def test_what_goes_by_words_needs_words():
         {"data": {"units": "preset"}, "model": {"body": "keras_hub", "preset": "t5"}},
     ],
 )
-def test_rare_words_are_whole_only_where_texts_are_cut_at_punctuation(sections):
-    tree = {"name": "x", **sections, "data": {**sections["data"], "rare_words": "whole"}}
-    assert "'data.rare_words' = \"whole\" needs 'data.tokenization'" in refusal(
+@pytest.mark.parametrize("value", ["whole", "parts"])
+def test_where_words_end_can_be_chosen_only_where_texts_are_cut_at_punctuation(sections, value):
+    tree = {"name": "x", **sections, "data": {**sections["data"], "rare_words": value}}
+    assert f"'data.rare_words' = \"{value}\" needs 'data.tokenization'" in refusal(
         recipe_from_dict, tree
     )
 

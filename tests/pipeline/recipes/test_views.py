@@ -36,7 +36,7 @@ def test_only_what_decides_features_is_in_the_text_settings():
     assert views.text_settings(whole)["tokenizer"] == {
         "kind": "text",
         "lowercase": False,
-        "whole": True,
+        "rare_words": "whole",
         "nfc": True,
     }
 

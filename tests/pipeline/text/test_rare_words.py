@@ -91,15 +91,15 @@ def test_a_rare_word_is_one_token_wherever_it_stands(word):
     texts = [
         f"{left}{word}{right}" for left in ("", "a ", "(", "“", "a, ", "a\t") for right in behind
     ]
-    for text, (tokens, joined) in zip(texts, cut(*texts, whole=True)):
+    for text, (tokens, joined) in zip(texts, cut(*texts, rare_words="whole")):
         assert word in tokens, text
         assert joined == text
-        assert word in graph(whole=True)[0].words(text)
+        assert word in graph(rare_words="whole")[0].words(text)
 
 
 @pytest.mark.parametrize("text", CUT)
 def test_what_is_no_rare_word_is_cut_as_before(text):
-    assert cut(text, whole=True) == [(CUT[text], text)]
+    assert cut(text, rare_words="whole") == [(CUT[text], text)]
 
 
 def test_rare_words_are_cut_by_default():
@@ -109,15 +109,40 @@ def test_rare_words_are_cut_by_default():
 @hypothesis.given(TEXTS)
 @hypothesis.settings(max_examples=400, deadline=None)
 def test_whole_words_come_back_byte_for_byte_and_python_cuts_like_the_graph(text):
-    ((tokens, joined),) = cut(text, whole=True)
+    ((tokens, joined),) = cut(text, rare_words="whole")
     assert joined == readable(text)
-    tokenizer, _ = graph(whole=True)
+    tokenizer, _ = graph(rare_words="whole")
     clean = compiled(tokenizer.patterns.word)
     assert tokenizer.words(text) == [
         token
         for token in tokens
         if token != JOINER and (clean.fullmatch(token) or tokenizer.syntax.is_protected(token))
     ]
+    assert tokenizer.count(text) == len(tokens)
+    plain, _ = graph()
+    assert tokenizer.protected_tokens(text) == plain.protected_tokens(text)
+
+
+PARTS = {
+    "self.set_cookie(a)": ["self", "￭.￭", "set_cookie", "￭(￭", "a", "￭)"],
+    "fr-CA x@y:z/1": ["fr", "￭-￭", "CA", "x", "￭@￭", "y", "￭:￭", "z", "￭/￭", "1"],
+    "L'état d'e\u0301te\u0301": ["L", "￭'￭", "état", "d", "￭'￭", "e\u0301te\u0301"],
+    # Protected tokens stay whole.
+    "%(a.b)s --dry-run a@b.org": ["%(a.b)s", "--dry-run", "a@b.org"],
+}
+
+
+@pytest.mark.parametrize("text", PARTS)
+def test_names_are_cut_into_parts(text):
+    assert cut(text, rare_words="parts") == [(PARTS[text], text)]
+
+
+@hypothesis.given(TEXTS)
+@hypothesis.settings(max_examples=200, deadline=None)
+def test_parts_come_back_byte_for_byte_and_keep_protected_tokens(text):
+    ((tokens, joined),) = cut(text, rare_words="parts")
+    assert joined == readable(text)
+    tokenizer, _ = graph(rare_words="parts")
     assert tokenizer.count(text) == len(tokens)
     plain, _ = graph()
     assert tokenizer.protected_tokens(text) == plain.protected_tokens(text)
@@ -154,8 +179,8 @@ def test_the_translation_of_a_term_is_not_composed():
 @hypothesis.given(TEXTS)
 @hypothesis.settings(max_examples=300, deadline=None)
 def test_composing_is_the_same_in_graph_and_python_and_happens_once(text):
-    ((tokens, joined),) = cut(text, nfc=True, lowercase=True, whole=True)
-    tokenizer, _ = graph(nfc=True, lowercase=True, whole=True)
+    ((tokens, joined),) = cut(text, nfc=True, lowercase=True, rare_words="whole")
+    tokenizer, _ = graph(nfc=True, lowercase=True, rare_words="whole")
     normal = tokenizer.normalize(text)
     assert joined == compiled(CONTROL).sub(" ", normal)
     assert tokenizer.count(normal) == len(tokens)

@@ -14,8 +14,9 @@ from tests.pipeline.text.test_keeping_apart import output
 TOKENIZERS = [
     Tokenizer(),
     Tokenizer("whitespace"),
-    Tokenizer(lowercase=True, whole=True, nfc=True),
+    Tokenizer(lowercase=True, rare_words="whole", nfc=True),
     Tokenizer("whitespace", lowercase=True),
+    Tokenizer(rare_words="parts"),
 ]
 PARTS = [
     *("Hello", "%(name)s", "!", ",", " ", "  ", "\n", "\t", " \n ", "<b>", "</b>", "a@b.c", "d'un"),

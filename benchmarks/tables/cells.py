@@ -27,6 +27,8 @@ _COLUMNS = {
 }
 # Marketing that says nothing of a processor.
 _NOISE = re.compile(r"\((?:R|TM)\)|\bCPU\b|\bProcessor\b|@.*|\b\d+-Core\b", re.I)
+# With more commits than these, readers look into the result files anyway.
+_NAMED_COMMITS = 4
 
 
 def markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -153,6 +155,9 @@ def origins(of: Iterable[Origin]) -> str:
     ]
     loads = [origin.machine.load for origin in of if origin.machine.load is not None]
     load = f" Load before the measurement: {max(loads):.2f}." if loads else ""
-    commit = f" Commit {', '.join(commits)}," if commits else ""
+    if len(commits) > _NAMED_COMMITS:
+        commit = f" {len(commits)} commits, which the result files name,"
+    else:
+        commit = f" Commit {', '.join(commits)}," if commits else ""
     day = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
     return f"{'; '.join(parts)}.{load}{commit} {day}."

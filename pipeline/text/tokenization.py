@@ -253,8 +253,7 @@ class Tokenizer:
         dialects: names of the dialects of placeholders, from `placeholders.DIALECTS`.
         own_patterns: further patterns of placeholders.
         terms: whether terms of a glossary are a class of their own, and no placeholders.
-        rare_words: `cut`, `whole` (rare words such as `1,234.56` and `AT&T` are one token each) or
-            `parts` (names such as `self.save` are cut), as in `data.rare_words`; of kind `text`.
+        rare_words: where words end, as in `data.rare_words`: `cut`, `whole` or `parts`.
         nfc: whether texts are brought into Unicode's normal form C first, protected tokens and
             translations of terms aside.
     """

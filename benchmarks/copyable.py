@@ -4,7 +4,8 @@
 
 Reads and divides the data as the recipe says. On its test split, with its tokens and vocabulary, it
 counts the target tokens that occur in their source: among all, and among those that the vocabulary
-lacks.
+lacks. It also counts the targets that a model could write without an error: with the vocabulary
+alone, and with copies of single tokens.
 """
 
 import argparse
@@ -36,6 +37,8 @@ class Copyable:
         unknown: those that the vocabulary lacks.
         unknown_copyable: those of them that occur in their source.
         examples: unknown tokens that do not, with their counts, the most frequent first.
+        known_targets: targets of which the vocabulary has every token.
+        writable_targets: targets of which every token is in the vocabulary or in the source.
     """
 
     pairs: int
@@ -45,6 +48,8 @@ class Copyable:
     unknown: int
     unknown_copyable: int
     examples: list[tuple[str, int]]
+    known_targets: int
+    writable_targets: int
 
 
 def read_splits(recipe: Recipe, data_path: str) -> dict[str, list[tuple[str, str]]]:
@@ -87,6 +92,7 @@ def count(recipe: Recipe, data_path: str) -> Copyable:
     )
     known = set(choose_tokens(seen, size.target_size, size.min_count, size.protected_min_count))
     sides = [tokens_of([pair[side] for pair in splits["test"]], tokenizer) for side in (0, 1)]
+    pairs = [(set(source), set(target)) for source, target in zip(*sides)]
     tokens = [(token, token in source) for source, target in zip(*sides) for token in target]
     unknown = [(token, is_copyable) for token, is_copyable in tokens if token not in known]
     lost = collections.Counter(token for token, is_copyable in unknown if not is_copyable)
@@ -98,6 +104,8 @@ def count(recipe: Recipe, data_path: str) -> Copyable:
         unknown=len(unknown),
         unknown_copyable=sum(is_copyable for _, is_copyable in unknown),
         examples=lost.most_common(8),
+        known_targets=sum(target <= known for _, target in pairs),
+        writable_targets=sum(target <= known | source for source, target in pairs),
     )
 
 
@@ -115,6 +123,14 @@ def main() -> None:
         f"{counts.unknown} ({counts.unknown / counts.tokens:.1%}) not in the vocabulary of "
         f"{counts.vocabulary}, "
         f"{counts.unknown_copyable / (counts.unknown or 1):.1%} of these occur in the source"
+    )
+    known, writable = (
+        f"{number / (counts.pairs or 1):.1%}"
+        for number in (counts.known_targets, counts.writable_targets)
+    )
+    print(
+        f"  targets of known tokens alone: {known}; of known tokens and tokens of the source: "
+        f"{writable}"
     )
     print(
         "  unknown and not in the source:",

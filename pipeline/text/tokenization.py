@@ -253,7 +253,7 @@ class Tokenizer:
         dialects: names of the dialects of placeholders, from `placeholders.DIALECTS`.
         own_patterns: further patterns of placeholders.
         terms: whether terms of a glossary are a class of their own, and no placeholders.
-        rare_words: where words end, as in `data.rare_words`: `cut`, `whole` or `parts`.
+        rare_words: where words end, as in `data.rare_words`: one of `BY_RARE_WORDS`.
         nfc: whether texts are brought into Unicode's normal form C first, protected tokens and
             translations of terms aside.
     """

@@ -1,6 +1,7 @@
 r"""The patterns of words, valid for RE2 and `regex`, by the recipe key `data.rare_words`.
 
-`"cut"` keeps names with inner dots, hyphens, slashes, @ and colons whole. `"parts"` cuts them too.
+`"cut"` keeps names with inner dots, hyphens, slashes, @ and colons whole. `"parts"` cuts them too,
+and `"letters"` also at `_`.
 
 `"whole"` makes one token, which a copy carries over at once, of
 
@@ -56,6 +57,8 @@ _ELISION = r"(?i:(?:[cdjlmnst]|qu|jusqu|lorsqu|puisqu|quoiqu)['’])"
 PLAIN = WordPatterns((_WORD,), (_ELISION,))
 #: Only letters, marks, digits and `_` are inside a word.
 PARTS = WordPatterns((r"[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*",), ())
+#: Only letters, marks and digits are.
+LETTERS_ALONE = WordPatterns((r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*",), ())
 
 _DIGIT = r"\p{Nd}"
 _NO_BREAK = "\u00a0\u202f"
@@ -106,4 +109,4 @@ _EMOJI = (
 WHOLE = WordPatterns((_RARE_WORD,), (r"\.\.+", _ELISION), (*_PATHS, *_EMOJI, _NAME))
 
 #: The patterns of each value of `data.rare_words`.
-BY_RARE_WORDS = {"cut": PLAIN, "whole": WHOLE, "parts": PARTS}
+BY_RARE_WORDS = {"cut": PLAIN, "whole": WHOLE, "parts": PARTS, "letters": LETTERS_ALONE}

@@ -69,8 +69,8 @@ class DataConfig:
     # `whole` makes one token of each rare word such as `1,234.56`, `O'Brien`, `/usr/bin/x`, `#tag`,
     # `AT&T`, `C++` and of each emoji, so that one copy writes the whole word; `cut` cuts it at its
     # punctuation, but keeps `self.save` and `fr-CA` whole; `parts` cuts these too, so that each
-    # part can be copied alone.
-    rare_words: str = choice("cut", "whole", "parts", default="cut")
+    # part can be copied alone; `letters` also cuts `last_name`.
+    rare_words: str = choice("cut", "whole", "parts", "letters", default="cut")
     # `nfc` composes letters and their marks by Unicode's normal form C on both sides, in training
     # and in serving; protected tokens stay as they are.
     unicode_form: str = choice("none", "nfc", default="none")

@@ -101,7 +101,7 @@ def test_what_goes_by_words_needs_words():
         {"data": {"units": "preset"}, "model": {"body": "keras_hub", "preset": "t5"}},
     ],
 )
-@pytest.mark.parametrize("value", ["whole", "parts"])
+@pytest.mark.parametrize("value", ["whole", "parts", "letters"])
 def test_where_words_end_can_be_chosen_only_where_texts_are_cut_at_punctuation(sections, value):
     tree = {"name": "x", **sections, "data": {**sections["data"], "rare_words": value}}
     assert f"'data.rare_words' = \"{value}\" needs 'data.tokenization'" in refusal(

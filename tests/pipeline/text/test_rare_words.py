@@ -137,12 +137,20 @@ def test_names_are_cut_into_parts(text):
     assert cut(text, rare_words="parts") == [(PARTS[text], text)]
 
 
+def test_names_are_cut_into_letters():
+    text = "t0.last_name = __init__ %(first_name)s"
+    name = ["t0", "￭.￭", "last", "￭_￭", "name"]
+    # Protected tokens stay whole.
+    assert cut(text, rare_words="letters") == [([*name, "=", "__init__", "%(first_name)s"], text)]
+
+
+@pytest.mark.parametrize("value", ["parts", "letters"])
 @hypothesis.given(TEXTS)
 @hypothesis.settings(max_examples=200, deadline=None)
-def test_parts_come_back_byte_for_byte_and_keep_protected_tokens(text):
-    ((tokens, joined),) = cut(text, rare_words="parts")
+def test_parts_come_back_byte_for_byte_and_keep_protected_tokens(value, text):
+    ((tokens, joined),) = cut(text, rare_words=value)
     assert joined == readable(text)
-    tokenizer, _ = graph(rare_words="parts")
+    tokenizer, _ = graph(rare_words=value)
     assert tokenizer.count(text) == len(tokens)
     plain, _ = graph()
     assert tokenizer.protected_tokens(text) == plain.protected_tokens(text)

@@ -17,11 +17,27 @@ TOKENIZERS = [
     Tokenizer(lowercase=True, rare_words="whole", nfc=True),
     Tokenizer("whitespace", lowercase=True),
     Tokenizer(rare_words="parts"),
+    Tokenizer(rare_words="letters"),
 ]
 PARTS = [
     *("Hello", "%(name)s", "!", ",", " ", "  ", "\n", "\t", " \n ", "<b>", "</b>", "a@b.c", "d'un"),
     *("1,234.56", "AT&T", "É", "e\u0301", "朝食", "👩\u200d🚀", "«\u00a0", "\u00a0!", "￭", "␠"),
-    *("--all", "https://a.b/c", "{0}", "%", "<", ">", "[PAD]", "x", "\x1f", "\u2028", "İ", "50%"),
+    *(
+        "--all",
+        "https://a.b/c",
+        "{0}",
+        "%",
+        "<",
+        ">",
+        "[PAD]",
+        "x",
+        "\x1f",
+        "\u2028",
+        "İ",
+        "50%",
+        "_",
+        "a_b",
+    ),
 ]
 
 

@@ -105,7 +105,8 @@ def _with_runs_from_elsewhere(
     """Returns the runs of a row, in the order of their seeds.
 
     Runs of other seeds in the result file are among them if they are of the same model: trained by
-    the command that the campaign has for their seed, and with as many parameters.
+    the command that the campaign has for their seed, with the same recipe and as many parameters.
+    Records of before do not know their recipe.
 
     Args:
         runs: those of this campaign.
@@ -118,6 +119,7 @@ def _with_runs_from_elsewhere(
         for run in (before.runs if before else [])
         if run.seed not in seeds
         and run.parameters == runs[0].parameters
+        and run.recipe in ("", runs[0].recipe)
         and run.origin.command == dataclasses.replace(job, seed=run.seed).shown_command()
     ]
     return sorted([*runs, *elsewhere], key=lambda run: run.seed)

@@ -1,7 +1,9 @@
 """From what runs leave behind to records: a training's figures, and tests between rows."""
 
 import dataclasses
+import hashlib
 import json
+import os
 import pathlib
 from collections.abc import Sequence
 from typing import Any
@@ -69,7 +71,36 @@ def run_record(facts: RunFacts, origin: Origin, seed: int, system: int = 0) -> R
         parameters=of_system.get("parameters", 0),
         metrics=metric_values(of_system),
         eval_losses=losses,
+        recipe=recipe_digest(facts["recipe"]),
     )
+
+
+def recipe_digest(tree: dict[str, Any]) -> str:
+    """Returns a short digest of a recipe: equal for two seeds, and for no two models.
+
+    Keys with their defaults do not count: a later version has more of them. Nor do texts for
+    people, and the folders of files.
+
+    Args:
+        tree: the recipe as nested dicts.
+    """
+    recipe = recipe_from_dict(tree)
+    keys: dict[str, Any] = {"name": recipe.name, "task": recipe.task}
+    for section in dataclasses.fields(recipe):
+        value = getattr(recipe, section.name)
+        if not isinstance(value, str):
+            default = dataclasses.asdict(type(value)())
+            keys |= {
+                f"{section.name}.{key}": _without_folder(own)
+                for key, own in dataclasses.asdict(value).items()
+                if own != default[key]
+            }
+    keys.pop("training.seed", None)
+    return hashlib.sha256(json.dumps(keys, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _without_folder(value: Any) -> Any:
+    return os.path.basename(value) if isinstance(value, str) and os.path.isabs(value) else value
 
 
 def without_own_version(versions: dict[str, str]) -> dict[str, str]:

@@ -98,6 +98,7 @@ class RunRecord:
         parameters: how many numbers the network has.
         metrics: by name.
         eval_losses: on the eval split, one for each evaluation.
+        recipe: a digest of its keys without the seed; "" in records of before.
     """
 
     origin: Origin
@@ -110,6 +111,7 @@ class RunRecord:
     parameters: int
     metrics: dict[str, Value]
     eval_losses: list[float]
+    recipe: str = ""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -157,6 +157,12 @@ def test_seeds_that_were_run_elsewhere_stay_beside_new_ones(tmp_path):
     # A seed of the row as it was before is no seed of the row as it is now.
     path = campaign_lists.write(tmp_path, {"good": "30"})
     assert run_seed(path, 1) == {1: 31 / 40}
+    # Nor is one of the recipe as it was.
+    recipe = tmp_path / "recipe.json"
+    tree = json.loads(recipe.read_text())
+    tree["model"]["dropout"] = 0.45
+    recipe.write_text(json.dumps(tree))
+    assert run_seed(path, 2) == {2: 32 / 40}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["told to end", "killed"])

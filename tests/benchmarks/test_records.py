@@ -130,6 +130,7 @@ def test_only_what_has_the_same_pairs_is_tested():
 
 def test_facts_become_a_record():
     facts = {
+        "recipe": loading.load_recipe("translation_ja_en_segments").to_dict(),
         "versions": {"verbatim-text": "1", "tensorflow": "2.16.2"},
         "counts": {"by_split": {"train": 500, "test": 100}},
         "systems": [
@@ -151,6 +152,24 @@ def test_facts_become_a_record():
     assert made.metrics["bleu"] == Value(20.0, 19.0, 21.0)
     assert made.metrics["word_f1"] == Value(0.7, unit="share")
     assert made.origin.stack == {"keras": "3.12", "tensorflow": "2.16.2"}
+    assert made.recipe == collecting.recipe_digest(facts["recipe"])
+
+
+def test_a_recipe_is_told_by_its_keys():
+    def digest(*overrides):
+        return collecting.recipe_digest(loading.load_recipe("geo880", overrides).to_dict())
+
+    assert digest() == digest("training.seed=7")
+    others = [digest("model.dropout=0.45"), digest("evaluation.thresholds.exact_match=0.5")]
+    assert len({digest(), *others}) == 3
+    # Runs name the file by its path.
+    tree = loading.load_recipe("atis").to_dict()
+    on_machine = {**tree, "data": {**tree["data"], "copy_lexicon": "/data/atis/lexicon.txt"}}
+    assert collecting.recipe_digest(on_machine) == collecting.recipe_digest(tree)
+    # A version without a key that has its default.
+    tree = loading.load_recipe("geo880").to_dict()
+    assert tree["model"].pop("word_dropout") == 0
+    assert collecting.recipe_digest(tree) == digest()
 
 
 def test_the_origin_names_no_host(tmp_path):

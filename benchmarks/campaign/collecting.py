@@ -37,17 +37,20 @@ def keep(job: Job) -> None:
     part.replace(job.facts)
 
 
-def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = None) -> None:
+def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = None) -> list[str]:
     """Writes the result file of a table, from the jobs of the campaign that are done.
 
-    A row of the file stays as it is where nothing has changed, and where only some of its seeds
-    have been run again. Seeds that were run elsewhere by the same command stay beside new ones.
+    A row of the file stays as it is where nothing has changed, and where seeds that it has already
+    are some of its seeds. Seeds that were run elsewhere stay beside new ones of the same model.
     Tests are made when all seeds of both rows have been run here, as they need the outputs.
 
     Args:
         jobs: of the campaign.
         table: the table.
         finished: the job that has just ended; its row, and those tested against it, have changed.
+
+    Returns:
+        A sentence for each run that is left out.
     """
     folder = jobs[0].folders.results
     old = record.read(table.name, folder)
@@ -62,13 +65,15 @@ def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = Non
         for row in table.rows
     }
     changed = finished.row.name if finished and finished.row else ""
+    sentences: list[str] = []
     for row in table.rows:
         done, before = done_by_row[row.name], known.row(row.name)
         base = done_by_row.get(table.against, [])
         can_test = row.name != table.against and len(done) == len(base) == len(table.seeds)
         untested = can_test and before is not None and not before.tests
-        concerned = untested or changed in (row.name, table.against)
-        if not done or not _is_news(done, before, concerned):
+        concerned = untested or (changed != "" and changed in (row.name, table.against))
+        new_seed = finished.seed if finished and changed == row.name else None
+        if not done or not _is_news(done, before, concerned, new_seed):
             continue
         tested = []
         if can_test:
@@ -79,50 +84,70 @@ def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = Non
                 [collecting.Outputs.read(job.outputs) for job in base],
                 table.against,
             )
-        runs = _with_runs_from_elsewhere([run_record(job, row) for job in done], done[0], before)
-        known = known.with_row(collecting.row_record(row.name, runs, tested))
+        runs, left_out = _of_one_model(done, row, before)
+        sentences += [
+            f"{table.name}/{row.name}-{seed}: left out, for its recipe was another."
+            for seed in left_out
+        ]
+        known = known.with_row(collecting.row_record(row.name, runs, [] if left_out else tested))
     if known.rows:
         record.write(_ordered(known, table), folder)
+    return sentences
 
 
-def _is_news(done: Sequence[Job], before: RowRecord | None, changed: bool) -> bool:
+def _is_news(
+    done: Sequence[Job], before: RowRecord | None, changed: bool, new_seed: int | None
+) -> bool:
     """Whether the jobs of a row say more than its row of the result file.
 
-    With the same seeds they do only if `changed`.
+    With as many seeds they do only if `changed`.
+
+    Args:
+        done: the jobs.
+        before: the row of the file.
+        changed: whether the row, or what it is tested against, has a new run.
+        new_seed: that of the run that has just ended, if it is of this row.
     """
     if before is None:
         return True
     commands = {run.seed: run.origin.command for run in before.runs}
     here = {job.seed: job.shown_command() for job in done}
-    if any(commands.get(seed) != command for seed, command in here.items()):
+    if any(commands.get(seed, command) != command for seed, command in here.items()):
         return True
-    return changed and len(here) == len(commands)
+    if new_seed is not None and new_seed not in commands:
+        return True
+    return len(here) > len(commands) or (changed and len(here) == len(commands))
 
 
-def _with_runs_from_elsewhere(
-    runs: list[RunRecord], job: Job, before: RowRecord | None
-) -> list[RunRecord]:
-    """Returns the runs of a row, in the order of their seeds.
+def _of_one_model(
+    done: Sequence[Job], row: Row, before: RowRecord | None
+) -> tuple[list[RunRecord], list[int]]:
+    """Returns the runs of a row in the order of their seeds, and the seeds that are left out.
 
-    Runs of other seeds in the result file are among them if they are of the same model: trained by
-    the command that the campaign has for their seed, with the same recipe and as many parameters.
-    Records of before do not know their recipe.
+    All are of the same model as the newest run: their recipe had the same keys, and they have as
+    many parameters. Of a row with a command of its own, the campaign has their command, too.
 
     Args:
-        runs: those of this campaign.
-        job: one of them.
-        before: the row of the result file.
+        done: the jobs of the row that are done here.
+        row: the row.
+        before: the row of the result file, whose other seeds were run elsewhere.
     """
-    seeds = {run.seed for run in runs}
-    elsewhere = [
-        run
-        for run in (before.runs if before else [])
-        if run.seed not in seeds
-        and run.parameters == runs[0].parameters
-        and run.recipe in ("", runs[0].recipe)
-        and run.origin.command == dataclasses.replace(job, seed=run.seed).shown_command()
+    newest = max(done, key=lambda job: job.read_status().started)
+    here = {job.seed: run_record(job, row) for job in done}
+    model = here[newest.seed]
+    elsewhere = {run.seed: run for run in (before.runs if before else []) if run.seed not in here}
+    left_out = [
+        seed
+        for seed, run in (here | elsewhere).items()
+        if (run.recipe, run.parameters) != (model.recipe, model.parameters)
+        or (row.command and run.origin.command != _command(newest, seed))
     ]
-    return sorted([*runs, *elsewhere], key=lambda run: run.seed)
+    runs = [run for seed, run in sorted((here | elsewhere).items()) if seed not in left_out]
+    return runs, sorted(left_out)
+
+
+def _command(job: Job, seed: int) -> str:
+    return dataclasses.replace(job, seed=seed).shown_command()
 
 
 def _ordered(known: TableRecord, table: Table) -> TableRecord:

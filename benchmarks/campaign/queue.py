@@ -14,6 +14,7 @@ from typing import IO
 
 from benchmarks.campaign import collecting
 from benchmarks.campaign.jobs import MEASURED, Job, State
+from benchmarks.campaign.plan import Table
 from benchmarks.records import provenance
 
 # Of those libraries that would otherwise start a thread for each core of the machine.
@@ -91,7 +92,7 @@ class Queue:
     def work(self) -> None:
         """Runs every job that is not done; those that fail are said, and stop no other."""
         for table in {job.table.name: job.table for job in self._all if job.row}.values():
-            collecting.update_results(self._all, table)
+            self._update_results(table)
         try:
             while self._waiting or self._running:
                 self._start_what_can()
@@ -178,7 +179,11 @@ class Queue:
             return
         self._say(f"{job.name}: done in {seconds / 60:.1f} minutes")
         if job.row:
-            collecting.update_results(self._all, job.table, job)
+            self._update_results(job.table, job)
+
+    def _update_results(self, table: Table, finished: Job | None = None) -> None:
+        for sentence in collecting.update_results(self._all, table, finished):
+            self._say(sentence)
 
     def _stop_all(self) -> None:
         """Ends what still runs, because the campaign itself is told to end."""

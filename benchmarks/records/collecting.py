@@ -13,6 +13,7 @@ from benchmarks.records.record import Origin, RowRecord, RunRecord, TestRecord, 
 from pipeline.metrics import registry, seed_test
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
+from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.recipe import recipe_from_dict
 from pipeline.reporting.facts import RunFacts, SystemFacts, metric_result
 
@@ -76,27 +77,38 @@ def run_record(facts: RunFacts, origin: Origin, seed: int, system: int = 0) -> R
 
 
 def recipe_digest(tree: dict[str, Any]) -> str:
-    """Returns a short digest of a recipe: equal for two seeds, and for no two models.
+    """Returns a short digest of a recipe's keys: two recipes that differ in a key differ in it.
 
-    Keys with their defaults do not count: a later version has more of them. Nor do texts for
-    people, and the folders of files.
+    The seed does not count, nor do texts for people, the folders of files, and keys with their
+    defaults, since later versions have more of them. It is "" if this version has no longer all
+    keys.
 
     Args:
         tree: the recipe as nested dicts.
     """
-    recipe = recipe_from_dict(tree)
+    try:
+        recipe = recipe_from_dict(tree)
+    except RecipeError:
+        return ""
     keys: dict[str, Any] = {"name": recipe.name, "task": recipe.task}
     for section in dataclasses.fields(recipe):
         value = getattr(recipe, section.name)
         if not isinstance(value, str):
-            default = dataclasses.asdict(type(value)())
-            keys |= {
-                f"{section.name}.{key}": _without_folder(own)
-                for key, own in dataclasses.asdict(value).items()
-                if own != default[key]
-            }
-    keys.pop("training.seed", None)
+            own, default = (dataclasses.asdict(one) for one in (value, type(value)()))
+            keys[section.name] = _differing(own, default)
+    keys["training"].pop("seed", None)
     return hashlib.sha256(json.dumps(keys, sort_keys=True).encode()).hexdigest()[:12]
+
+
+def _differing(own: dict[str, Any], default: dict[str, Any]) -> dict[str, Any]:
+    """Returns the keys whose values are no defaults; of nested dicts, likewise."""
+    return {
+        key: _differing(value, default[key])
+        if isinstance(value, dict) and isinstance(default[key], dict)
+        else _without_folder(value)
+        for key, value in own.items()
+        if value != default[key]
+    }
 
 
 def _without_folder(value: Any) -> Any:

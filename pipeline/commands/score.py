@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pipeline.commands import arguments, output
 from pipeline.commands.command_error import CommandError
 from pipeline.common import progress
+from pipeline.recipes.choices import RARE_WORDS
 
 if TYPE_CHECKING:
     from pipeline.metrics.scoring_options import ScoringOptions
@@ -49,6 +50,12 @@ def add_parser(commands: arguments.Subparsers) -> argparse.ArgumentParser:
         default="text",
         choices=("text", "whitespace"),
         help="whitespace: the texts are already tokenized",
+    )
+    parser.add_argument(
+        "--rare-words",
+        default="cut",
+        choices=RARE_WORDS,
+        help="where words end, as in data.rare_words (default: cut)",
     )
     parser.add_argument(
         "--placeholders",
@@ -178,6 +185,7 @@ def _scoring_options(options: argparse.Namespace, test: str) -> "ScoringOptions"
         tokenization=options.tokenization,
         placeholders=data.placeholders,
         placeholder_patterns=data.placeholder_patterns,
+        rare_words=options.rare_words,
         database=options.database,
         glossary=options.glossary,
     )

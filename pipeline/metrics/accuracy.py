@@ -44,6 +44,7 @@ class TokenAccuracy(Share):
     all later ones wrong. Of several references a segment takes the one with the largest share.
     """
 
+    cuts_words = True
     counted = ("positions", "equal")
 
     def __init__(self, options: ScoringOptions) -> None:

@@ -80,6 +80,7 @@ class Metric(Generic[_Statistics, _Sums]):
             whether.
         needs_scores: whether it reads, instead of the output, what a model's signature `score` says
             of the reference.
+        cuts_words: whether its value depends on where words end.
         always_defined: whether it has a value for any segments, or may find nothing to measure.
         buckets: names of the parts that `by_bucket` measures; most metrics have none.
         uses_sacrebleu_test: sacrebleu publishes a paired test of its own for its metrics; we use
@@ -92,6 +93,7 @@ class Metric(Generic[_Statistics, _Sums]):
     needs_training_words: ClassVar[bool] = False
     needs_training_counts: ClassVar[bool] = False
     needs_scores: ClassVar[bool] = False
+    cuts_words: ClassVar[bool] = False
     always_defined: ClassVar[bool] = True
     uses_sacrebleu_test: ClassVar[bool] = False
     buckets: Sequence[str] = ()

@@ -73,6 +73,7 @@ class UnseenCopies(Share):
     segment.
     """
 
+    cuts_words = True
     counted = ("n", "copied")
     needs_sources = True
     needs_training_words = True
@@ -103,6 +104,7 @@ class CopyRate(Share):
     compare it with the references' own.
     """
 
+    cuts_words = True
     counted = ("words", "in_source")
     needs_sources = True
     always_defined = False
@@ -130,6 +132,7 @@ class CopyPrecision(Share):
     the one with most of them.
     """
 
+    cuts_words = True
     counted = ("copied", "in_reference")
     needs_sources = True
     always_defined = False

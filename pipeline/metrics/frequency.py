@@ -30,6 +30,7 @@ class RareWordRecall(Share):
     one with the largest share is used, among those that contain a rare word.
     """
 
+    cuts_words = True
     counted = ("n", "found")
     needs_training_words = True
     needs_training_counts = True
@@ -69,6 +70,7 @@ class _WordF1(DenseMetric):
         detail, category: the names of the list in `details`, and of a bucket in it.
     """
 
+    cuts_words = True
     unit = "share"
     always_defined = False
     bounds: ClassVar[tuple[int, ...]] = ()

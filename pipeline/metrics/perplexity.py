@@ -20,6 +20,7 @@ class Perplexity(DenseMetric):
     references the first is read.
     """
 
+    cuts_words = True
     size = 3
     lower_is_better = True
     needs_scores = True

@@ -15,6 +15,7 @@ class RepetitionRate(Share):
     Coverage is meant to prevent this repetition of attention models (See et al., 2017).
     """
 
+    cuts_words = True
     counted = ("n", "repeating")
     lower_is_better = True
 

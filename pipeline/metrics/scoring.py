@@ -67,6 +67,8 @@ def _results(
 ) -> dict[str, MetricResult]:
     """Returns a dict from metric name to the result of one system of a table, by its number."""
     results = {}
+    is_usual = options.rare_words == "cut" or options.tokenization != "text"
+    cut = "" if is_usual else f"|rare_words:{options.rare_words}"
     for name, metric in table.metrics.items():
         sums = table.sums(name, system)
         low, high = resampling.percentiles(resampled.get(name))
@@ -77,7 +79,8 @@ def _results(
             high=high,
             signature=metric.signature(
                 options.bootstrap_samples, options.seed, table.reference_count
-            ),
+            )
+            + (cut if metric.cuts_words else ""),
             details=metric.details(sums),
             unit=metric.unit,
             lower_is_better=metric.lower_is_better,

@@ -30,6 +30,8 @@ COMPOSITIONS = (
 )
 # The formats that `pipeline.readers` reads.
 FORMATS = ("tsv", "csv", "jsonl", "lines", "gettext", "tmx", "xliff")
+# Where words end; `pipeline.text.word_patterns` has the patterns.
+RARE_WORDS = ("cut", "whole", "parts", "letters")
 # The dialects of placeholders; `pipeline.text.placeholders` has them.
 PLACEHOLDER_DIALECTS = (
     *("template", "icu", "fluent", "javascript", "python-brace", "csharp", "ruby", "symfony"),

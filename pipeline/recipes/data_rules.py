@@ -110,6 +110,11 @@ def check_units(recipe: RecipeKeys) -> None:
             f"The recipe key 'data.rare_words' = \"{data.rare_words}\" needs 'data.tokenization' = "
             '"text" and \'data.units\' other than "preset": nothing else cuts texts at punctuation.'
         )
+    if data.rare_words == "letters" and data.units != "words":
+        raise RecipeError(
+            "The recipe key 'data.rare_words' = \"letters\" needs 'data.units' = \"words\": other "
+            'units do not end at "_"; use "parts".'
+        )
     if data.source_units and data.units == "words":
         raise RecipeError(
             "The recipe key 'data.source_units' needs 'data.units' other than \"words\": it keeps "

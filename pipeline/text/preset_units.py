@@ -70,7 +70,7 @@ class PresetTokenizer(SegmentingTokenizer):
         return super().tokenize(tf.strings.regex_replace(texts, MARK, _MARK_IN_TEXT))
 
     def _tokens(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
-        return self._tokenizer.parts(texts)
+        return self._tokenizer.chunks(texts)
 
     def _pieces_of(self, bare: "tf.Tensor", touches: "tf.Tensor") -> "tf.RaggedTensor":
         import tensorflow as tf

@@ -163,7 +163,7 @@ def tokenize(
     texts: "tf.Tensor",
     syntax: ProtectedSyntax | None = None,
     patterns: WordPatterns = PLAIN,
-    parts: bool = False,
+    chunks: bool = False,
 ) -> "tf.RaggedTensor":
     """Cuts texts into tokens, in a TensorFlow graph.
 
@@ -171,7 +171,7 @@ def tokenize(
         texts: string tensor `[batch]`.
         syntax: what is protected, by default what recipes protect by default.
         patterns: what is a word.
-        parts: cuts at white space and protected tokens alone; joiners stand before parts only.
+        chunks: cuts at white space and protected tokens alone; joiners stand before parts only.
 
     Returns:
         Ragged string tensor `[batch, (tokens)]`; touching tokens carry the joiner.
@@ -182,7 +182,7 @@ def tokenize(
     texts = white_space.replace_pictures_in_graph(texts)
     texts = tf.strings.regex_replace(texts, CONTROL, " ")
     marked = terms.mark_in_graph(texts, syntax or syntax_of())
-    pattern = _PART if parts else _token_pattern(patterns)
+    pattern = _PART if chunks else _token_pattern(patterns)
     cut = tf.strings.regex_replace(marked, f"({pattern})", rf"\1{BREAK}")
     pieces = tf.strings.split(cut, BREAK)[:, :-1]
     piece = pieces.flat_values
@@ -194,7 +194,7 @@ def tokenize(
     token = tf.strings.regex_replace(piece, r"\A ", "")
     is_protected = tf.strings.regex_full_match(token, MARKED)
     clean = is_protected
-    if not parts:
+    if not chunks:
         clean |= tf.strings.regex_full_match(token, patterns.word)
     token = tf.strings.regex_replace(token, MARKS, "")
     spaces = white_space.to_tokens_in_graph(tf.where(is_space, piece, ""))
@@ -202,7 +202,7 @@ def tokenize(
 
     none = tf.zeros([tf.minimum(count, 1)], tf.bool)
     touches = tf.concat([none, (row[1:] == row[:-1]) & ~is_space[:-1]], axis=0) & ~is_apart
-    clean_before = tf.concat([none, tf.ones_like(clean[:-1]) if parts else clean[:-1]], axis=0)
+    clean_before = tf.concat([none, tf.ones_like(clean[:-1]) if chunks else clean[:-1]], axis=0)
     prefix = touches & ~clean
     suffix_before = touches & clean & ~clean_before
     suffix = tf.concat([suffix_before[1:], none], axis=0)
@@ -317,11 +317,11 @@ class Tokenizer:
             return character_cut.cut_in_graph(texts, self.syntax)
         return tokenize(texts, self.syntax, self.patterns)
 
-    def parts(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
+    def chunks(self, texts: "tf.Tensor") -> "tf.RaggedTensor":
         """Returns what stands between white space and protected tokens, and these; likewise."""
         if self.kind != "text":
             return self.tokenize(texts)
-        return tokenize(self._normalized(texts), self.syntax, parts=True)
+        return tokenize(self._normalized(texts), self.syntax, chunks=True)
 
     def detokenize(self, tokens: "tf.RaggedTensor") -> "tf.Tensor":
         """Returns the texts of ragged tokens, string `[batch]`.

@@ -58,7 +58,7 @@ PLAIN = WordPatterns((_WORD,), (_ELISION,))
 #: Only letters, marks, digits and `_` are inside a word.
 PARTS = WordPatterns((r"[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*",), ())
 #: Only letters, marks and digits are.
-LETTERS_ALONE = WordPatterns((r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*",), ())
+WITHOUT_UNDERSCORES = WordPatterns((r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*",), ())
 
 _DIGIT = r"\p{Nd}"
 _NO_BREAK = "\u00a0\u202f"
@@ -109,4 +109,4 @@ _EMOJI = (
 WHOLE = WordPatterns((_RARE_WORD,), (r"\.\.+", _ELISION), (*_PATHS, *_EMOJI, _NAME))
 
 #: The patterns of each value of `data.rare_words`.
-BY_RARE_WORDS = {"cut": PLAIN, "whole": WHOLE, "parts": PARTS, "letters": LETTERS_ALONE}
+BY_RARE_WORDS = {"cut": PLAIN, "whole": WHOLE, "parts": PARTS, "letters": WITHOUT_UNDERSCORES}

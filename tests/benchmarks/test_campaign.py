@@ -157,12 +157,30 @@ def test_seeds_that_were_run_elsewhere_stay_beside_new_ones(tmp_path):
     # A seed of the row as it was before is no seed of the row as it is now.
     path = campaign_lists.write(tmp_path, {"good": "30"})
     assert run_seed(path, 1) == {1: 31 / 40}
-    # Nor is one of the recipe as it was.
+    assert run_seed(path, 2) == {1: 31 / 40, 2: 32 / 40}
+
+
+@pytest.mark.parametrize("second", ["runs", "elsewhere"])
+def test_seeds_of_another_recipe_are_left_out(tmp_path, capsys, second):
+    path = campaign_lists.write(tmp_path, {"good": "20"})
+    assert run(tmp_path, path, "--only", "tiny/good-1") == 0
     recipe = tmp_path / "recipe.json"
     tree = json.loads(recipe.read_text())
     tree["model"]["dropout"] = 0.45
     recipe.write_text(json.dumps(tree))
-    assert run_seed(path, 2) == {2: 32 / 40}
+
+    def seeds(output):
+        words = [path, "--output", str(tmp_path / output), "--results", str(tmp_path / "results")]
+        assert command_line.main([*words, "--only", "tiny/good-2"]) == 0
+        [row] = record.read("tiny", tmp_path / "results").rows
+        return [run.seed for run in row.runs]
+
+    assert seeds(second) == [2]
+    assert "tiny/good-1: left out, for its recipe was another." in capsys.readouterr().out
+    # The first seed's folder is still there.
+    assert run(tmp_path, path, "--only", "tiny/good-1") == 0
+    [row] = record.read("tiny", tmp_path / "results").rows
+    assert [run.seed for run in row.runs] == [2]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["told to end", "killed"])

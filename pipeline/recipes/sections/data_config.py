@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS, FORMATS
+from pipeline.recipes.choices import DEFAULT_PLACEHOLDERS, FORMATS, RARE_WORDS
 from pipeline.recipes.fields import choice, number
 
 
@@ -66,11 +66,11 @@ class DataConfig:
     # The source's own tokenization: `characters` cuts it into characters and drops its white space,
     # for the encoder that finds words itself.
     source_tokenization: str = choice("", "characters", default="")
-    # `whole` makes one token of each rare word such as `1,234.56`, `O'Brien`, `/usr/bin/x`, `#tag`,
-    # `AT&T`, `C++` and of each emoji, so that one copy writes the whole word; `cut` cuts it at its
-    # punctuation, but keeps `self.save` and `fr-CA` whole; `parts` cuts these too, so that each
-    # part can be copied alone; `letters` also cuts `last_name`.
-    rare_words: str = choice("cut", "whole", "parts", "letters", default="cut")
+    # Where words end. `cut` cuts at punctuation, but keeps `self.save` and `fr-CA` whole. `whole`
+    # makes one token of each rare word such as `1,234.56`, `O'Brien`, `/usr/bin/x`, `#tag`, `AT&T`,
+    # `C++` and of each emoji, so that one copy writes the whole word. `parts` cuts `self.save` too,
+    # so that each part can be copied alone. `letters` also cuts at `_`.
+    rare_words: str = choice(*RARE_WORDS, default="cut")
     # `nfc` composes letters and their marks by Unicode's normal form C on both sides, in training
     # and in serving; protected tokens stay as they are.
     unicode_form: str = choice("none", "nfc", default="none")

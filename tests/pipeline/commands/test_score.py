@@ -146,6 +146,28 @@ def test_score_compares_with_a_baseline(texts, capsys, test):
     assert "nrefs:2" in facts["outputs"]["chrf"]["signature"]
 
 
+def test_score_cuts_words_as_a_recipe_does(tmp_path, capsys):
+    (tmp_path / "references").write_text("self.last_name = x\n")
+    (tmp_path / "outputs").write_text("self.first_name = x\n")
+    words = ["--references", "references", "--hypotheses", "outputs", "--json", "facts"]
+    words = [str(tmp_path / word) if word[0] != "-" else word for word in words]
+    metrics = ["--metrics", "token_accuracy,exact_match"]
+
+    def scored(*more):
+        assert main.main(["score", *words, *metrics, *more]) == 0
+        return json.loads((tmp_path / "facts").read_text())
+
+    plain, letters = scored(), scored("--rare-words", "letters")
+    assert plain["token_accuracy"]["value"] == 2 / 3
+    # Of self, dot, last, underscore, name, equals, x.
+    assert letters["token_accuracy"]["value"] == 6 / 7
+    assert letters["token_accuracy"]["signature"].endswith("|tok:text|rare_words:letters")
+    assert "rare_words" not in plain["token_accuracy"]["signature"]
+    assert letters["exact_match"] == plain["exact_match"]
+    split = scored("--rare-words", "letters", "--tokenization", "whitespace")
+    assert "rare_words" not in split["token_accuracy"]["signature"]
+
+
 def test_metrics_that_see_nothing_say_so(tmp_path, capsys):
     """Identical Hindi has ROUGE 0 by the English tokenizer."""
     (tmp_path / "hi").write_text("फ़ाइल नहीं खोली जा सकी\n", encoding="utf-8")

@@ -109,6 +109,12 @@ def test_where_words_end_can_be_chosen_only_where_texts_are_cut_at_punctuation(s
     )
 
 
+def test_words_end_at_underscores_only_where_words_are_units():
+    tree = {"name": "x", "data": {"rare_words": "letters", "units": "subwords"}}
+    assert "needs 'data.units' = \"words\"" in refusal(recipe_from_dict, tree)
+    recipe_from_dict({"name": "x", "data": {"rare_words": "parts", "units": "subwords"}})
+
+
 def test_something_must_be_left_to_train_on():
     tree = {"name": "test", "data": {"eval_share": 0.5, "test_share": 0.5}}
     assert "'data.eval_share' and 'data.test_share'" in refusal(recipe_from_dict, tree)

@@ -75,8 +75,13 @@ def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = Non
         new_seed = finished.seed if finished and changed == row.name else None
         if not done or not _is_news(done, before, concerned, new_seed):
             continue
+        runs, left_out = _of_one_model(done, row, before)
+        sentences += [
+            f"{table.name}/{row.name}-{seed}: left out, for its recipe was another."
+            for seed in left_out
+        ]
         tested = []
-        if can_test:
+        if can_test and not left_out:
             tested = collecting.tests(
                 read_facts(done[0]),
                 table.metrics,
@@ -84,12 +89,7 @@ def update_results(jobs: Sequence[Job], table: Table, finished: Job | None = Non
                 [collecting.Outputs.read(job.outputs) for job in base],
                 table.against,
             )
-        runs, left_out = _of_one_model(done, row, before)
-        sentences += [
-            f"{table.name}/{row.name}-{seed}: left out, for its recipe was another."
-            for seed in left_out
-        ]
-        known = known.with_row(collecting.row_record(row.name, runs, [] if left_out else tested))
+        known = known.with_row(collecting.row_record(row.name, runs, tested))
     if known.rows:
         record.write(_ordered(known, table), folder)
     return sentences
@@ -133,21 +133,19 @@ def _of_one_model(
         before: the row of the result file, whose other seeds were run elsewhere.
     """
     newest = max(done, key=lambda job: job.read_status().started)
-    here = {job.seed: run_record(job, row) for job in done}
-    model = here[newest.seed]
-    elsewhere = {run.seed: run for run in (before.runs if before else []) if run.seed not in here}
-    left_out = [
-        seed
-        for seed, run in (here | elsewhere).items()
-        if (run.recipe, run.parameters) != (model.recipe, model.parameters)
-        or (row.command and run.origin.command != _command(newest, seed))
-    ]
-    runs = [run for seed, run in sorted((here | elsewhere).items()) if seed not in left_out]
-    return runs, sorted(left_out)
+    runs = {run.seed: run for run in before.runs} if before else {}
+    runs |= {job.seed: run_record(job, row) for job in done}
+    model = runs[newest.seed]
 
+    def is_same(run: RunRecord) -> bool:
+        if row.command:
+            command = dataclasses.replace(newest, seed=run.seed).shown_command()
+            if run.origin.command != command:
+                return False
+        return (run.recipe, run.parameters) == (model.recipe, model.parameters)
 
-def _command(job: Job, seed: int) -> str:
-    return dataclasses.replace(job, seed=seed).shown_command()
+    same = [run for _, run in sorted(runs.items()) if is_same(run)]
+    return same, sorted(runs.keys() - {run.seed for run in same})
 
 
 def _ordered(known: TableRecord, table: Table) -> TableRecord:

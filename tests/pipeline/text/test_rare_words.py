@@ -7,9 +7,11 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
+from pipeline.recipes.choices import RARE_WORDS
 from pipeline.text.character_cut import CONTROL
 from pipeline.text.placeholders.protected_syntax import compiled
 from pipeline.text.tokenization import JOINER, Tokenizer
+from pipeline.text.word_patterns import BY_RARE_WORDS
 from tests.pipeline.text.test_tokenization import (
     CHARACTERS,
     PROTECTED,
@@ -135,6 +137,10 @@ PARTS = {
 @pytest.mark.parametrize("text", PARTS)
 def test_names_are_cut_into_parts(text):
     assert cut(text, rare_words="parts") == [(PARTS[text], text)]
+
+
+def test_a_recipe_names_every_pattern():
+    assert tuple(BY_RARE_WORDS) == RARE_WORDS
 
 
 def test_names_are_cut_into_letters():

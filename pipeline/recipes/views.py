@@ -216,6 +216,8 @@ def transform_settings(recipe: RecipeKeys) -> TransformSettings:
         settings["scripts"] = recipe.segmentation.warm_up
     if data.copy_lexicon:
         settings["copy_lexicon"] = True
+    if data.copy_lexicon_only:
+        settings["copy_lexicon_only"] = True
     if data.source_features:
         settings["source_features"] = list(data.source_features)
     if data.surface_features:

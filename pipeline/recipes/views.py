@@ -92,10 +92,14 @@ def subwords_settings(recipe: RecipeKeys) -> SubwordsSettings:
 def training_recipe(recipe: _Recipe) -> _Recipe:
     """Returns the recipe as its training sees it: without the keys of a trained model's use.
 
-    So a changed beam size, metric or threshold finds the trained model in the cache. The buckets'
-    lengths stay: other keys are checked against them.
+    So a changed beam size, metric or threshold finds the trained model in the cache. What other
+    keys are checked against stays.
     """
-    decoding = DecodingConfig(length_buckets=recipe.decoding.length_buckets)
+    decoding = DecodingConfig(
+        length_buckets=recipe.decoding.length_buckets,
+        # Where entities alone are copied, nothing is guaranteed.
+        keep_protected=not recipe.data.copy_lexicon_only,
+    )
     return export_recipe(
         dataclasses.replace(recipe, decoding=decoding, evaluation=EvaluationConfig())
     )

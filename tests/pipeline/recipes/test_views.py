@@ -56,6 +56,15 @@ def test_a_training_does_not_depend_on_what_its_model_is_used_for():
     )
 
 
+@pytest.mark.parametrize("name", loading.available_recipes())
+def test_every_recipe_has_the_views_that_components_get(name):
+    recipe = load_recipe(name)
+    for view in (views.training_recipe, views.export_recipe, views.tuning_recipe):
+        seen = view(recipe)
+        assert seen.data == recipe.data and seen.model == recipe.model
+        assert view(seen) == seen
+
+
 def test_a_training_depends_on_the_lexicon_that_its_model_reads():
     learned = ["lexicon.kind=learned", "model.head=lexicon_bias"]
     recipe = load_recipe("translation", learned)

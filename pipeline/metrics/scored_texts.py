@@ -54,6 +54,30 @@ class ScoredTexts:
         """Returns the same segments with the outputs, and the scores, of another system."""
         return dataclasses.replace(self, hypotheses=hypotheses, scores=scores)
 
+    def one_per_source(self) -> "ScoredTexts":
+        """Returns one segment for each different source, with the references of all its segments.
+
+        The output is that of the source's first segment. Scores, which belong to one reference,
+        are left out.
+
+        Raises:
+            ValueError: there are no sources.
+        """
+        if self.sources is None:
+            raise ValueError("These texts have no sources.")
+        outputs: dict[str, str] = {}
+        references: dict[str, list[str]] = {}
+        for source, output, own in zip(self.sources, self.hypotheses, self.references, strict=True):
+            outputs.setdefault(source, output)
+            references.setdefault(source, []).extend(as_tuple(own))
+        return dataclasses.replace(
+            self,
+            hypotheses=list(outputs.values()),
+            references=list(references.values()),
+            sources=list(outputs),
+            scores=None,
+        )
+
 
 def as_tuple(references: str | Sequence[str]) -> tuple[str, ...]:
     """Returns one segment's references.

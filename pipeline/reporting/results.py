@@ -9,7 +9,7 @@ from typing import Any, cast
 
 from pipeline.common import progress, shards
 from pipeline.export.served_model import Answer
-from pipeline.metrics import registry, scoring, segmentation_scores
+from pipeline.metrics import all_references, registry, scoring, segmentation_scores
 from pipeline.metrics.scored_texts import Score, ScoredTexts, TrainingWords
 from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.recipes import views
@@ -151,6 +151,11 @@ def _measure(
         p_values = {name: result.p_value for name, result in compared.items()}
     else:
         measured = [scoring.score(metrics, scored[0], options)]
+    if by_source := all_references.score(metrics, scored, options):
+        for of_system, result in zip(measured, by_source[0], strict=True):
+            of_system[all_references.NAME] = result
+        if len(systems) == 2:
+            p_values[all_references.NAME] = by_source[1]
     for system, results in zip(systems, measured):
         system["metrics"] = cast(dict[str, MetricFacts], scoring.results_to_dict(results))
     return p_values

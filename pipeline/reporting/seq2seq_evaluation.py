@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from pipeline.common import progress
-from pipeline.metrics import blind_spots, registry, scoring, sql_execution
+from pipeline.metrics import all_references, blind_spots, registry, scoring, sql_execution
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
 from pipeline.readers.formats import read_plan
@@ -82,6 +82,8 @@ def evaluate(
     for sentence in blind_spots.blind_spots(names, scored, options, "data.target_language"):
         progress.warn(sentence)
     results = scoring.score(names, scored, options)
+    if by_source := all_references.score(names, [scored], options):
+        results[all_references.NAME] = by_source[0][0]
     by_system = {model.facts.get("head", "model"): results}
     lines = [score_tables.format_table(by_system)]
     if breakdowns := score_tables.format_breakdowns(by_system):

@@ -28,6 +28,11 @@ def training_pairs(pairs: Sequence[Pair], job: Job) -> tuple[Sequence[Pair], Seq
     return pairs[: job.training_batch * job.updates], pairs[-job.training_batch :]
 
 
+def held_out(pairs: Sequence[Pair], every: int) -> tuple[list[Pair], list[Pair]]:
+    """Returns one pair of every so many, and the others."""
+    return list(pairs[::every]), [pair for number, pair in enumerate(pairs) if number % every]
+
+
 def frequent_words(lines: Iterable[str], count: int) -> list[str]:
     """Returns the most frequent words of some lines, by falling count, then by code point.
 

@@ -4,15 +4,9 @@ from collections.abc import Callable
 
 import tensorflow as tf
 
-#: What a position has to copy from which nothing may be copied. No token is empty.
-NOT_COPIED = ""
-
 
 def phrase_surfaces(
-    tokens: tf.RaggedTensor,
-    lookup: Callable[[tf.Tensor], tf.Tensor],
-    longest: int,
-    only_phrases: bool = False,
+    tokens: tf.RaggedTensor, lookup: Callable[[tf.Tensor], tf.Tensor], longest: int
 ) -> tf.RaggedTensor:
     """Looks up, at each position, the longest phrase that starts there.
 
@@ -21,17 +15,14 @@ def phrase_surfaces(
         lookup: function from string `[tokens]`, phrases of tokens separated by spaces, to string
             `[tokens]`, "" for none.
         longest: tokens of the longest phrase that is looked up.
-        only_phrases: whether nothing but entities can be copied.
 
     Returns:
-        Like `tokens`: the phrase's entity; if no phrase starts there, the token itself, or
-        `NOT_COPIED` with `only_phrases`.
+        Like `tokens`: the phrase's entity, or the token itself if no phrase starts there.
     """
     flat = tokens.flat_values
     places = tf.range(tf.size(flat, out_type=tf.int64))
     ends = tf.gather(tokens.row_limits(), tokens.value_rowids())
-    nothing = tf.fill(tf.shape(flat), NOT_COPIED)
-    surfaces, phrases = nothing if only_phrases else flat, nothing
+    surfaces, phrases = flat, tf.fill(tf.shape(flat), "")
     for length in range(1, longest + 1):
         last = places + length - 1
         inside = last < ends

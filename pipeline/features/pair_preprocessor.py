@@ -133,10 +133,7 @@ class PairPreprocessor:
         copy_tokens = source_tokens
         if settings.get("copy_lexicon"):
             copy_tokens = copy_lexicon.phrase_surfaces(
-                source_tokens,
-                needed(self.tables.copy_lexicon).lookup,
-                self.tables.longest_phrase,
-                only_phrases=settings.get("copy_lexicon_only", False),
+                source_tokens, needed(self.tables.copy_lexicon).lookup, self.tables.longest_phrase
             )
         is_unknown, features = self._ids(source_tokens, copy_tokens, target_tokens)
         for name in settings.get("source_features", ()):
@@ -201,9 +198,6 @@ class PairPreprocessor:
             copy_ids(source_tokens, source_keys, tf.constant(0, tf.int64)),
         )
         unknown = tf.constant(tokenization.UNK_ID, tf.int64)
-        # No search writes `[UNK]` where nothing replaces it.
-        is_copied = copy_tokens.flat_values != copy_lexicon.NOT_COPIED
-        source_extended = tf.where(is_copied, source_extended, unknown)
         labels = tf.where(
             is_unknown, copy_ids(target_tokens, target_keys, unknown), target_known.flat_values
         )

@@ -20,8 +20,6 @@ LEXICON_HEADS = ("lexicon_bias", "lexicon_linear", "lexicon_copy")
 ATTENTIVE_HEADS = ("pointer_generator", "pointer_softmax", *LEXICON_HEADS)
 # Heads that score copies themselves, without the decoder's attention.
 POINTING_HEADS = ("joint_copy", "pointer_network", "pointer_sentinel")
-# Heads that copy a position, whatever it holds: their copies of a word are not added up.
-POSITION_HEADS = ("pointer_softmax", "span_copy")
 # Functions that compose a source word's vector of its characters; alone, or added to the looked-up
 # vector.
 CHARACTER_COMPOSITIONS = ("sum", "average", "max", "bilstm", "cnn", "ngram")

@@ -1,6 +1,6 @@
 """The rules about lexicons, for the task `seq2seq`: what reads one, and what replaces a copy."""
 
-from pipeline.recipes.choices import LEXICON_HEADS, POSITION_HEADS
+from pipeline.recipes.choices import LEXICON_HEADS
 from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.recipe_keys import RecipeKeys
 
@@ -48,8 +48,6 @@ def check_lexicons(recipe: RecipeKeys) -> None:
             "The recipe key 'decoding.shortlist_confidence' needs a 'decoding.shortlist_size' "
             "above 0."
         )
-    if data.copy_lexicon_only:
-        _check_copy_lexicon_only(recipe)
     if recipe.lexicon.kind in ("manual", "hybrid") and not data.dictionary:
         raise RecipeError(
             f"The recipe key 'lexicon.kind' = \"{recipe.lexicon.kind}\" needs a file of "
@@ -83,20 +81,3 @@ def check_lexicons(recipe: RecipeKeys) -> None:
                     f"'{key}' is {head!r}: choose head softmax, lexicon_bias or lexicon_linear, or "
                     "pointer_softmax with 'model.pointers' = \"dictionary\"."
                 )
-
-
-def _check_copy_lexicon_only(recipe: RecipeKeys) -> None:
-    """Refuses what would still write a source token that no entity replaces."""
-    key = "The recipe key 'data.copy_lexicon_only'"
-    if not recipe.data.copy_lexicon:
-        raise RecipeError(f"{key} needs a lexicon of entities: name it in 'data.copy_lexicon'.")
-    for name, head in recipe.heads.items():
-        if head in POSITION_HEADS:
-            raise RecipeError(
-                f"{key} must be false where '{name}' is \"{head}\", which copies any position: "
-                "choose another head."
-            )
-    if recipe.decoding.replace_unknown != "none":
-        raise RecipeError(f"{key} needs 'decoding.replace_unknown' = \"none\".")
-    if recipe.decoding.keep_protected:
-        raise RecipeError(f"{key} needs 'decoding.keep_protected' = false.")

@@ -121,7 +121,6 @@ class TransformSettings(TextSettings, total=False):
         word_length: how many characters of a word are read.
         scripts: `"script"` or `"kana"`, where segmentation begins with runs of one script.
         copy_lexicon: true where a copy lexicon replaces phrases.
-        copy_lexicon_only: true where nothing else can be copied.
         source_features: columns of tags.
         surface_features: features that the graph makes of the source's tokens.
         corpora: patterns of the files of each corpus of a mixture.
@@ -138,7 +137,6 @@ class TransformSettings(TextSettings, total=False):
     word_length: int
     scripts: str
     copy_lexicon: bool
-    copy_lexicon_only: bool
     source_features: list[str]
     surface_features: list[str]
     corpora: list[str]

@@ -92,14 +92,10 @@ def subwords_settings(recipe: RecipeKeys) -> SubwordsSettings:
 def training_recipe(recipe: _Recipe) -> _Recipe:
     """Returns the recipe as its training sees it: without the keys of a trained model's use.
 
-    So a changed beam size, metric or threshold finds the trained model in the cache. What other
-    keys are checked against stays.
+    So a changed beam size, metric or threshold finds the trained model in the cache. The buckets'
+    lengths stay: other keys are checked against them.
     """
-    decoding = DecodingConfig(
-        length_buckets=recipe.decoding.length_buckets,
-        # Where entities alone are copied, nothing is guaranteed.
-        keep_protected=not recipe.data.copy_lexicon_only,
-    )
+    decoding = DecodingConfig(length_buckets=recipe.decoding.length_buckets)
     return export_recipe(
         dataclasses.replace(recipe, decoding=decoding, evaluation=EvaluationConfig())
     )
@@ -220,8 +216,6 @@ def transform_settings(recipe: RecipeKeys) -> TransformSettings:
         settings["scripts"] = recipe.segmentation.warm_up
     if data.copy_lexicon:
         settings["copy_lexicon"] = True
-    if data.copy_lexicon_only:
-        settings["copy_lexicon_only"] = True
     if data.source_features:
         settings["source_features"] = list(data.source_features)
     if data.surface_features:

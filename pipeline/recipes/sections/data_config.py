@@ -56,9 +56,6 @@ class DataConfig:
     # token writes the entity. Each line is a phrase, a tab and an entity, or
     # `phrase :- NP : name:type`, whose entity is `name:_type`.
     copy_lexicon: str = ""
-    # Copies only write entities of `copy_lexicon`: a source token with which none of its phrases
-    # begins is never copied. For targets that name entities, and never words of the source.
-    copy_lexicon_only: bool = False
     # The token unit: whole words; the characters or subwords that a model learned from the training
     # text cuts words into; or the pieces of the tokenizer of `model.preset`.
     units: str = choice("words", "characters", "subwords", "preset", default="words")

@@ -276,22 +276,6 @@ def test_a_copy_lexicon_decides_what_is_copied_and_not_what_is_read(make):
     assert made["target_span_lengths"] == [1, 0, 1, 0, 0]
 
 
-def test_nothing_but_entities_is_copied_if_the_recipe_says_so(make):
-    lexicon = Lookup({"the page": "only_target", "Paris": "paris:_ci", "New York": "ny:_ci"})
-    made = make(
-        "the page New York Paris",
-        "paris:_ci page York Paris",
-        {"copy_lexicon": True, "copy_lexicon_only": True},
-        {"copy_lexicon": lexicon, "longest_phrase": 2},
-    )
-    unknown = tokenization.UNK_ID
-    # `page` is a target word, and no copy of it; `York` is neither.
-    assert made["source_copy_tokens"] == [b"only_target", b"", b"ny:_ci", b"", b"paris:_ci"]
-    assert made["source_ids"] == [9, 10, 1, 1, 1]
-    assert made["source_extended_ids"] == [14, unknown, SIZE + 2, unknown, SIZE + 4]
-    assert made["target_extended_ids"] == [SIZE + 4, 9, unknown, unknown, 3]
-
-
 def test_entities_are_read_as_ids_and_pointed_at_even_if_known(make):
     made = make(
         "page Ann the page [ENTITY_1]",

@@ -6,8 +6,6 @@ from pipeline.recipes.loading import load_recipe
 from pipeline.recipes.recipe import recipe_from_dict
 from tests.pipeline.recipes.refusals import refusal
 
-ONLY_ENTITIES = ["data.copy_lexicon=l", "data.copy_lexicon_only=true"]
-
 
 def test_what_reads_a_lexicon_needs_one():
     assert "'lexicon.kind' to learned" in refusal(
@@ -40,16 +38,6 @@ def test_what_reads_a_lexicon_needs_one():
             ["decoding.shortlist_size=500", "lexicon.kind=learned", "model.head=pointer_network"],
             "must be 0 where 'model.head' is \"pointer_network\"",
         ),
-        (["data.copy_lexicon_only=true"], "needs a lexicon of entities"),
-        (
-            [*ONLY_ENTITIES, "model.head=span_copy"],
-            "must be false where 'model.head' is \"span_copy\"",
-        ),
-        (
-            [*ONLY_ENTITIES, "decoding.replace_unknown=copy", "model.head=softmax"],
-            "needs 'decoding.replace_unknown' = \"none\"",
-        ),
-        (ONLY_ENTITIES, "needs 'decoding.keep_protected' = false"),
         (
             ["model.pointers=entities"],
             "'model.entity_feature' must name one of 'data.source_features'",

@@ -9,7 +9,6 @@ from pipeline.recipes.choices import (
     COMPOSITIONS,
     HEADS,
     LEXICON_HEADS,
-    POSITION_HEADS,
 )
 from pipeline.recipes.recipe import recipe_from_dict
 from tests.pipeline.recipes.refusals import refusal
@@ -182,7 +181,6 @@ def test_the_recipe_knows_the_heads_that_there_are():
     assert set(ATTENTIVE_HEADS) == {
         name for name, head in registry.HEADS.items() if head.needs_attention
     }
-    assert set(POSITION_HEADS) == {name for name, head in registry.HEADS.items() if not head.merges}
     assert set(LEXICON_HEADS) == {
         name for name, head in registry.HEADS.items() if head.needs_lexicon
     }

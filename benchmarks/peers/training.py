@@ -12,7 +12,9 @@ peer's training script, over the first 64 x UPDATES pairs of small_parallel_enja
 are from the end of the first pass on, so start-up and tracing are left out; each includes an
 evaluation after each pass, of the same 64 pairs. Updates of ours hold pairs of one length each, 64
 on average, the peer's 64 pairs. The loss after each pass, in nats a target token, stands beside the
-rates, so that equal progress an update can be seen. With `ours_large_vocabulary` that loss is over
+rates, so that equal progress an update can be seen. *Seconds to the loss* are those until the
+evaluation's loss is as low as that of every program at its end, by the rate and by a straight line
+between passes; start-up does not count. With `ours_large_vocabulary` that loss is over
 the words of its smaller softmax; the evaluation's, over all words, says what the smaller one costs.
 Writes DIR/training.json, training.md and training.svg; --record writes the table as a result file.
 """
@@ -98,8 +100,48 @@ def floor_rate(job: Job, pairs: Sequence[corpus.Pair], rates: floors.Rates) -> f
     return job.training_batch * (target + 1) / floors.seconds(products, rates)
 
 
+def common_loss(measured: Sequence[rounds.Round]) -> float | None:
+    """Returns the lowest loss of the evaluation that every training reached.
+
+    None where one has not evaluated.
+    """
+    ends = [
+        facts["eval_losses"][-1][1] if facts.get("eval_losses") else None
+        for taken in measured
+        for facts in taken.values()
+    ]
+    known = [end for end in ends if end is not None]
+    return max(known) if len(known) == len(ends) else None
+
+
+def seconds_to(loss: float, facts: rounds.Facts, tokens: float) -> float:
+    """Returns the seconds of training until the evaluation's loss is so low.
+
+    Between two evaluations the loss is taken for a straight line. One that is low enough at the
+    first evaluation counts as reached there.
+
+    Args:
+        loss: one that the training reached.
+        facts: its `eval_losses`, `pairs_an_update` and `target_rate`.
+        tokens: target tokens of a pair, its end among them.
+    """
+    (before, above), *_ = points = facts["eval_losses"]
+    updates = float(before)
+    for update, value in points:
+        updates = float(update)
+        if value <= loss:
+            if above > value and above > loss:
+                updates = before + (update - before) * (above - loss) / (above - value)
+            break
+        before, above = update, value
+    return updates * facts["pairs_an_update"] * tokens / facts["target_rate"]
+
+
 def rows(
-    figures: Mapping[str, rounds.Figure], last: rounds.Round, floor: float
+    figures: Mapping[str, rounds.Figure],
+    last: rounds.Round,
+    floor: float,
+    to_loss: Mapping[str, rounds.Figure] | None = None,
 ) -> list[MeasuredRow]:
     """Returns the rows of the result file.
 
@@ -107,6 +149,7 @@ def rows(
         figures: target tokens a second by the name of the program.
         last: the facts of the last trainings.
         floor: target tokens a second that the machine allows.
+        to_loss: seconds until all have the same loss of the evaluation, likewise; or None.
     """
     return [
         measuring.row(
@@ -122,6 +165,8 @@ def rows(
                 "eval_loss": measuring.one(
                     last[name]["eval_losses"][-1][1] if last[name].get("eval_losses") else None
                 ),
+                "seconds_to_loss": measuring.spread(to_loss[name]) if to_loss else None,
+                "times_to_loss": measuring.spread(to_loss[name]["ratio"]) if to_loss else None,
                 "parameters": measuring.one(last[name]["parameters"]),
                 "peak_mb": measuring.one(last[name]["peak_bytes"] / 1e6),
             },
@@ -171,8 +216,20 @@ def main() -> None:
     figures = rounds.figure(measured, "target_rate", against, lower_is_better=False)
     pairs, _ = corpus.training_pairs(corpus.read(options.data, "train"), job)
     floor = floor_rate(job, pairs, rates)
+    to_loss = None
+    if (loss := common_loss(measured)) is not None:
+        tokens = sum(len(target.split()) + 1 for _, target in pairs) / len(pairs)
+        measured = [
+            {
+                name: {**of_one, "seconds_to_loss": seconds_to(loss, of_one, tokens)}
+                for name, of_one in taken.items()
+            }
+            for taken in measured
+        ]
+        to_loss = rounds.figure(measured, "seconds_to_loss", against)
+        notes = [*notes, f"The loss that all reached is {loss:.2f} nats a token."]
     table = measuring.table_of(
-        rows(figures, measured[-1], floor),
+        rows(figures, measured[-1], floor, to_loss),
         options.rounds,
         measured_on,
         notes=notes,

@@ -26,6 +26,16 @@ from pipeline.recipes.task_rules import rules_of
 #: Increase it when you change how texts are cut: what is protected, or what is a token.
 TOKENIZATION_VERSION = 3
 
+#: What a training decodes its eval split with, if `training.select_by` names a metric of outputs.
+SELECTING_KEYS = (
+    "min_length",
+    "max_length_factor",
+    "max_length_offset",
+    "no_repeat_ngram",
+    "copy_whole_words",
+    "max_piece_repeats",
+)
+
 _Recipe = TypeVar("_Recipe", bound=RecipeKeys)
 
 
@@ -93,9 +103,13 @@ def training_recipe(recipe: _Recipe) -> _Recipe:
     """Returns the recipe as its training sees it: without the keys of a trained model's use.
 
     So a changed beam size, metric or threshold finds the trained model in the cache. The buckets'
-    lengths stay: other keys are checked against them.
+    lengths stay: other keys are checked against them. What decides the outputs of a greedy search
+    stays where such outputs decide which epoch is the best.
     """
-    decoding = DecodingConfig(length_buckets=recipe.decoding.length_buckets)
+    keys = ["length_buckets"]
+    if recipe.training.select_by != "loss":
+        keys += SELECTING_KEYS
+    decoding = DecodingConfig(**{key: getattr(recipe.decoding, key) for key in keys})
     return export_recipe(
         dataclasses.replace(recipe, decoding=decoding, evaluation=EvaluationConfig())
     )

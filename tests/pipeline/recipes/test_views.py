@@ -65,6 +65,34 @@ def test_every_recipe_has_the_views_that_components_get(name):
         assert view(seen) == seen
 
 
+def test_a_training_that_decodes_depends_on_what_its_outputs_may_be():
+    chosen = ["training.select_by=exact_match"]
+    plain = load_recipe("translation", chosen)
+    longer = load_recipe("translation", [*chosen, "decoding.max_length_offset=60"])
+    assert views.training_recipe(longer) != views.training_recipe(plain)
+    wider = load_recipe("translation", [*chosen, "decoding.beam_size=8"])
+    assert views.training_recipe(wider) == views.training_recipe(plain)
+    # Nothing is decoded where the loss decides.
+    longer = load_recipe("translation", ["decoding.max_length_offset=60"])
+    assert views.training_recipe(longer) == views.training_recipe(load_recipe("translation"))
+
+
+@pytest.mark.parametrize("name", loading.available_recipes())
+def test_outputs_are_as_long_in_training_as_in_use(name):
+    import tensorflow as tf
+
+    from pipeline.features.written_ids import longest_output
+
+    recipe = load_recipe(name)
+    if recipe.training.select_by == "loss":
+        return
+    lengths = [
+        int(longest_output(tf.constant(20), view.decoding))
+        for view in (recipe, views.training_recipe(recipe), views.tuning_recipe(recipe))
+    ]
+    assert len(set(lengths)) == 1
+
+
 def test_a_training_depends_on_the_lexicon_that_its_model_reads():
     learned = ["lexicon.kind=learned", "model.head=lexicon_bias"]
     recipe = load_recipe("translation", learned)

@@ -114,7 +114,12 @@ def _is_news(
     here = {job.seed: job.shown_command() for job in done}
     if any(commands.get(seed, command) != command for seed, command in here.items()):
         return True
-    if new_seed is not None and new_seed not in commands:
+    missing = [job for job in done if job.seed not in commands]
+    if new_seed in {job.seed for job in missing}:
+        return True
+    models = {(run.recipe, run.parameters) for run in before.runs}
+    records = [run_record(job, job.row) for job in missing if job.row]
+    if any((run.recipe, run.parameters) in models for run in records):
         return True
     return len(here) > len(commands) or (changed and len(here) == len(commands))
 

@@ -160,6 +160,20 @@ def test_seeds_that_were_run_elsewhere_stay_beside_new_ones(tmp_path):
     assert run_seed(path, 2) == {1: 31 / 40, 2: 32 / 40}
 
 
+def test_a_seed_that_the_file_lacks_is_written_when_the_campaign_goes_on(tmp_path):
+    path = campaign_lists.write(tmp_path, {"good": "20"})
+    words = [path, "--output", str(tmp_path / "elsewhere")]
+    for folder in ("results", "other results"):
+        written = ["--results", str(tmp_path / folder)]
+        assert command_line.main([*words, *written, "--only", "tiny/good-1"]) == 0
+    more = [path, "--output", str(tmp_path / "runs"), "--only", "tiny/good-2"]
+    assert command_line.main([*more, "--results", str(tmp_path / "other results")]) == 0
+    # That seed is done; the file of the first folder has never seen it.
+    assert command_line.main([*more, "--results", str(tmp_path / "results")]) == 0
+    [row] = record.read("tiny", tmp_path / "results").rows
+    assert [run.seed for run in row.runs] == [1, 2]
+
+
 @pytest.mark.parametrize("second", ["runs", "elsewhere"])
 def test_seeds_of_another_recipe_are_left_out(tmp_path, capsys, second):
     path = campaign_lists.write(tmp_path, {"good": "20"})

@@ -100,7 +100,8 @@ def _is_news(
 ) -> bool:
     """Whether the jobs of a row say more than its row of the result file.
 
-    With as many seeds they do only if `changed`.
+    With as many seeds they do only if `changed`. Seeds that the row lacks are news if it is of the
+    same model as the newest job.
 
     Args:
         done: the jobs.
@@ -114,13 +115,14 @@ def _is_news(
     here = {job.seed: job.shown_command() for job in done}
     if any(commands.get(seed, command) != command for seed, command in here.items()):
         return True
-    missing = [job for job in done if job.seed not in commands]
-    if new_seed in {job.seed for job in missing}:
+    if new_seed is not None and new_seed not in commands:
         return True
-    models = {(run.recipe, run.parameters) for run in before.runs}
-    records = [run_record(job, job.row) for job in missing if job.row]
-    if any((run.recipe, run.parameters) in models for run in records):
-        return True
+    newest = max(done, key=lambda job: job.read_status().started)
+    if here.keys() - commands.keys() and newest.row:
+        model = run_record(newest, newest.row)
+        known = {(run.recipe, run.parameters) for run in before.runs}
+        if model.recipe and (model.recipe, model.parameters) in known:
+            return True
     return len(here) > len(commands) or (changed and len(here) == len(commands))
 
 

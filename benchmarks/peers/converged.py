@@ -2,18 +2,18 @@
 
     python -m benchmarks.peers.converged --data PATH --output DIR [--seeds 1,2,3] [--passes 14]
 
-The network, the dropout, the first weights and the number of passes are those of the recipe; the
-program has one thread, as runs of a campaign have one core. Its checkpoint is the one with the
-lowest loss of held-out pairs, by which the strength of its length normalisation is chosen, too. The
-development text decides nothing. It is scored as our own runs are. A training that has ended is not
-repeated. Writes DIR/converged.json; --record writes the table as a result file.
+The network, the dropout and the number of passes are those of the recipe. The program has one
+thread, as runs of a campaign have one core. Of its checkpoints the one with the lowest loss of the
+held-out pairs counts. The strength of the length normalisation is the one with the highest BLEU of
+these pairs. The development text decides nothing; it is scored as our own runs are. A training that
+has ended is not repeated. --record writes the table as a result file.
 """
 
 import argparse
 import json
 import pathlib
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
 from benchmarks.peers import corpus, environments, opennmt_py, processes
@@ -26,35 +26,29 @@ from pipeline.metrics import scoring
 from pipeline.metrics.scored_texts import ScoredTexts
 from pipeline.metrics.scoring_options import ScoringOptions
 
-JOB = Job(embedding=192, hidden=256, attention="additive", longest=40, threads=1)
+JOB = Job(embedding=192, hidden=256, attention="additive", beam=4, longest=40, threads=1)
 #: Strengths of the length normalisation.
 ALPHAS = (0.0, 0.5, 1.0, 1.5)
 #: Sentences of a batch of the search, which has no effect on its outputs.
 BATCH = 32
 METRICS = ("bleu", "chrf")
+#: Translates texts with a strength of the length normalisation.
+Translate = Callable[[float, Sequence[str]], list[str]]
 
 
-class Trained(TypedDict):
-    """A training and the quality of its best checkpoint.
+class Scores(TypedDict):
+    """The quality of a checkpoint on the development text.
 
     Attributes:
-        seed: that of the training.
-        minutes: of the training.
-        best_pass: the pass behind which the checkpoint was written.
         alpha: how strongly scores are normalised by length.
         words: of an output on average.
-        bleu, chrf: on the development text.
-        version: those of the program and its framework.
+        bleu, chrf: the metrics.
     """
 
-    seed: int
-    minutes: float
-    best_pass: int
     alpha: float
     words: float
     bleu: float
     chrf: float
-    version: str
 
 
 def score(outputs: Sequence[str], references: Sequence[str]) -> dict[str, float]:
@@ -66,10 +60,10 @@ def score(outputs: Sequence[str], references: Sequence[str]) -> dict[str, float]
     return {name: result.value or 0.0 for name, result in results.items()}
 
 
-def outputs_of(
-    program: processes.Asked, model: str, folder: pathlib.Path, alpha: float, texts: list[str]
+def translations(
+    program: processes.Asked, model: str, folder: pathlib.Path, alpha: float, texts: Sequence[str]
 ) -> list[str]:
-    """Returns a checkpoint's translations."""
+    """Returns a checkpoint's translations, in the order of the texts."""
     program.ask(
         "load", model=model, job=JOB.to_json(), folder=str(folder), forced=False, alpha=alpha
     )
@@ -79,66 +73,63 @@ def outputs_of(
     return [outputs[number] for number in range(len(texts))]
 
 
-def train_and_score(seed: int, options: argparse.Namespace) -> Trained:
-    """Trains with a seed, chooses the normalisation, and scores the development text."""
-    folder = options.output / f"seed-{seed}"
-    folder.mkdir(parents=True, exist_ok=True)
-    python = environments.interpreter("opennmt_py", options.environments)
-    log = options.output / f"seed-{seed}.log"
-    with processes.Program(python, "opennmt_py", JOB.threads, log) as program:
-        made = program.ask(
-            "converge",
-            job=JOB.to_json(),
-            data=str(options.data),
-            folder=str(folder),
-            passes=options.passes,
-            seed=seed,
-            copying=options.copying,
-        )
-        held, _ = corpus.held_out(corpus.read(options.data, "train"), opennmt_py.HELD_OUT)
-        sources, references = map(list, zip(*held))
-        of_alpha = {
-            alpha: score(outputs_of(program, made["model"], folder, alpha, sources), references)
-            for alpha in ALPHAS
-        }
-        alpha = max(ALPHAS, key=lambda alpha: of_alpha[alpha]["bleu"])
-        sources, references = map(list, zip(*corpus.read(options.data, "dev")))
-        outputs = outputs_of(program, made["model"], folder, alpha, sources)
-    whole_files.write_text(folder / "dev.txt", "".join(f"{text}\n" for text in outputs))
-    scores = score(outputs, references)
-    return {
-        "seed": seed,
-        "minutes": made["seconds"] / 60,
-        "best_pass": made["best_pass"],
-        "alpha": alpha,
-        "words": sum(len(text.split()) for text in outputs) / len(outputs),
-        "bleu": scores["bleu"],
-        "chrf": scores["chrf"],
-        "version": made["version"],
-    }
+def scores_of(
+    translate: Translate, held: Sequence[corpus.Pair], development: Sequence[corpus.Pair]
+) -> Scores:
+    """Chooses the length normalisation by held-out pairs, and scores the development text."""
+
+    def measure(alpha: float, pairs: Sequence[corpus.Pair]) -> tuple[list[str], dict[str, float]]:
+        sources, references = map(list, zip(*pairs))
+        outputs = translate(alpha, sources)
+        return outputs, score(outputs, references)
+
+    alpha = max(ALPHAS, key=lambda alpha: measure(alpha, held)[1]["bleu"])
+    outputs, scores = measure(alpha, development)
+    words = sum(len(text.split()) for text in outputs) / len(outputs)
+    return {"alpha": alpha, "words": words, "bleu": scores["bleu"], "chrf": scores["chrf"]}
 
 
-def row(of_seeds: Sequence[Trained], options: argparse.Namespace) -> MeasuredRow:
+def trained(
+    program: processes.Asked, folder: pathlib.Path, settings: Mapping[str, Any]
+) -> processes.Answer:
+    """Returns what the program answered to a training with these settings, perhaps long ago."""
+    done = folder.with_name(f"{folder.name}.json")
+    if done.exists():
+        answer: processes.Answer = json.loads(done.read_text(encoding="utf-8"))
+        if answer["settings"] == settings:
+            return answer
+    answer = program.ask("converge", job=JOB.to_json(), folder=str(folder), **settings)
+    answer["settings"] = dict(settings)
+    whole_files.write_json(done, answer)
+    return answer
+
+
+def row(
+    trainings: Sequence[tuple[processes.Answer, Scores]], copying: bool, passes: int
+) -> MeasuredRow:
     """Returns the row of all seeds: medians, with the smallest and the largest value."""
-    labels = {
-        "program": "OpenNMT-py 3.5.1, "
-        + ("copying" if options.copying else "label smoothing, no copying"),
-        "seeds": len(of_seeds),
-        "passes": options.passes,
-    }
 
-    def of(name: str) -> Any:
-        values = [float(trained[name]) for trained in of_seeds]  # type: ignore[literal-required]
+    def spread(values: Sequence[float]) -> Any:
         return measuring.spread(
             {"median": statistics.median(values), "low": min(values), "high": max(values)}
         )
 
-    names = ("bleu", "chrf", "words", "best_pass", "alpha", "minutes")
-    return measuring.row(labels, {name: of(name) for name in names})
+    program = "copying" if copying else "label smoothing, no copying"
+    return measuring.row(
+        {"program": f"OpenNMT-py 3.5.1, {program}", "seeds": len(trainings), "passes": passes},
+        {
+            "bleu": spread([scores["bleu"] for _, scores in trainings]),
+            "chrf": spread([scores["chrf"] for _, scores in trainings]),
+            "words": spread([scores["words"] for _, scores in trainings]),
+            "alpha": spread([scores["alpha"] for _, scores in trainings]),
+            "best_pass": spread([float(answer["best_pass"]) for answer, _ in trainings]),
+            "minutes": spread([answer["seconds"] / 60 for answer, _ in trainings]),
+        },
+    )
 
 
 def main() -> None:
-    """Trains with each seed and writes the report."""
+    """Trains with each seed and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
         "--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja"
@@ -152,13 +143,35 @@ def main() -> None:
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     measured_on = measuring.machine(JOB.threads)
-    finished = options.output / "converged.json"
-    done: dict[str, Trained] = json.loads(finished.read_text()) if finished.exists() else {}
+    python = environments.interpreter("opennmt_py", options.environments)
+    held, _ = corpus.held_out(corpus.read(options.data, "train"), opennmt_py.HELD_OUT)
+    development = corpus.read(options.data, "dev")
+    trainings: list[tuple[processes.Answer, Scores]] = []
     for seed in map(int, options.seeds.split(",")):
-        if str(seed) not in done:
-            done[str(seed)] = train_and_score(seed, options)
-            whole_files.write_json(finished, done)
-    table = measuring.table_of([row(list(done.values()), options)], 1, measured_on)
+        folder = options.output / f"seed-{seed}"
+        settings = {
+            "data": str(options.data),
+            "passes": options.passes,
+            "seed": seed,
+            "copying": options.copying,
+        }
+        log = options.output / f"seed-{seed}.log"
+        with processes.Program(python, "opennmt_py", JOB.threads, log) as program:
+            answer = trained(program, folder, settings)
+
+            def translate(
+                alpha: float,
+                texts: Sequence[str],
+                program: processes.Program = program,
+                model: str = answer["model"],
+                folder: pathlib.Path = folder,
+            ) -> list[str]:
+                return translations(program, model, folder, alpha, texts)
+
+            trainings.append((answer, scores_of(translate, held, development)))
+    notes = [f"{trainings[0][0]['version']}."]
+    made = row(trainings, options.copying, options.passes)
+    table = measuring.table_of([made], len(trainings), measured_on, packages=(), notes=notes)
     print(tables.plain(table))
     measuring.write(options.record, table)
 

@@ -29,7 +29,7 @@ def training_pairs(pairs: Sequence[Pair], job: Job) -> tuple[Sequence[Pair], Seq
 
 
 def held_out(pairs: Sequence[Pair], every: int) -> tuple[list[Pair], list[Pair]]:
-    """Returns one pair of every so many, and the others."""
+    """Returns every Nth pair, from the first one on, and the others."""
     return list(pairs[::every]), [pair for number, pair in enumerate(pairs) if number % every]
 
 

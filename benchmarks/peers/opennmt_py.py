@@ -12,8 +12,9 @@ import math
 import os
 import pathlib
 import re
+import shutil
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from benchmarks.peers import corpus, processes
 from benchmarks.peers.job import Job
@@ -26,28 +27,30 @@ SPECIALS = 4
 REPORTS = 3
 
 
+#: Pairs to train on, and pairs to evaluate by.
+Split: TypeAlias = tuple[Sequence[corpus.Pair], Sequence[corpus.Pair]]
+
+
 def training_options(
     job: Job,
-    data: str,
+    pairs: Sequence[corpus.Pair],
+    split: Split,
     folder: str | pathlib.Path,
-    updates: int,
-    report_every: int,
-    parts: tuple[Sequence[corpus.Pair], Sequence[corpus.Pair]] | None = None,
-    further: Mapping[str, Any] | None = None,
+    schedule: Mapping[str, Any],
 ) -> list[str]:
     """Returns the options of the training script, and writes the files that they name.
 
     Args:
-        job, data, folder: see `train`.
-        updates: of the whole training.
-        report_every: updates between evaluations.
-        parts: pairs to train on, and to evaluate by; by default the corpus' first ones.
-        further: options that replace those of a comparison of speed.
+        job: the sizes.
+        pairs: the corpus, whose most frequent words are the vocabulary.
+        split: the pairs that are read.
+        folder: for files.
+        schedule: options of the script for updates, checkpoints and evaluations, and others that
+            replace those of a comparison of speed.
     """
     folder = pathlib.Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    pairs = corpus.read(data, "train")
-    chosen, evaluated = parts or corpus.training_pairs(pairs, job)
+    chosen, evaluated = split
     for side, everything, texts, others in zip(
         ("src", "tgt"), zip(*pairs), zip(*chosen), zip(*evaluated)
     ):
@@ -80,19 +83,35 @@ def training_options(
         "optim": "adam",
         "learning_rate": job.learning_rate,
         "max_grad_norm": 1.0,
-        "train_steps": updates,
-        "save_checkpoint_steps": updates,
-        "valid_steps": report_every,
         "valid_batch_size": job.training_batch,
-        "report_every": report_every,
         "log_file": str(folder / "log"),
         "seed": 1,
-        **(further or {}),
+        **schedule,
     }
     # The program reads YAML, which JSON is.
     path = folder / "config.yaml"
     path.write_text(json.dumps(config), encoding="utf-8")
     return ["-config", str(path)]
+
+
+def speed_options(
+    job: Job, data: str, folder: str | pathlib.Path, updates: int, report_every: int
+) -> list[str]:
+    """Returns the options of a comparison of speed, over the corpus' first pairs.
+
+    Args:
+        job, data, folder: see `train`.
+        updates: of the whole training.
+        report_every: updates between evaluations.
+    """
+    pairs = corpus.read(data, "train")
+    schedule = {
+        "train_steps": updates,
+        "save_checkpoint_steps": updates,
+        "valid_steps": report_every,
+        "report_every": report_every,
+    }
+    return training_options(job, pairs, corpus.training_pairs(pairs, job), folder, schedule)
 
 
 def _network(job: Job) -> dict[str, Any]:
@@ -167,7 +186,7 @@ def train(job: str, data: str, folder: str) -> processes.Answer:
     import torch
 
     sizes = Job.from_json(job)
-    options = training_options(sizes, data, folder, REPORTS * sizes.updates, sizes.updates)
+    options = speed_options(sizes, data, folder, REPORTS * sizes.updates, sizes.updates)
     run_training(options)
     log = (pathlib.Path(folder) / "log").read_text(encoding="utf-8")
     reports = read_reports(log)
@@ -194,7 +213,7 @@ def train(job: str, data: str, folder: str) -> processes.Answer:
     }
 
 
-# One pair of so many is held out of a training that is to converge, as our recipe's eval_share.
+# A training that is to converge holds out one pair in 50, as the eval_share of our recipe does.
 HELD_OUT = 50
 
 
@@ -212,27 +231,32 @@ def converge(
 
     sizes = Job.from_json(job)
     torch.set_num_threads(sizes.threads)
-    held, pairs = corpus.held_out(corpus.read(data, "train"), HELD_OUT)
-    of_a_pass = len(pairs) // sizes.training_batch
+    pairs = corpus.read(data, "train")
+    held, others = corpus.held_out(pairs, HELD_OUT)
+    of_a_pass = len(others) // sizes.training_batch
     updates = passes * of_a_pass
-    further = {
-        "seed": seed,
-        "dropout": [0.3],
-        "param_init": 0.1,
+    schedule = {
+        "train_steps": updates,
         "save_checkpoint_steps": of_a_pass,
         "keep_checkpoint": -1,
+        "valid_steps": of_a_pass,
+        "report_every": of_a_pass,
+        "seed": seed,
+        "dropout": [0.3],
         "learning_rate_decay": 0.5,
         "start_decay_steps": updates // 2,
         "decay_steps": max(1, updates // 12),
     }
     if not copying:
-        further |= {"copy_attn": False, "reuse_copy_attn": False, "label_smoothing": 0.1}
+        schedule |= {"copy_attn": False, "reuse_copy_attn": False, "label_smoothing": 0.1}
+    # The script appends to the log of a training that was broken off.
+    shutil.rmtree(folder, ignore_errors=True)
     with processes.Timer() as timer:
-        run_training(
-            training_options(sizes, data, folder, updates, of_a_pass, (pairs, held), further)
-        )
+        run_training(training_options(sizes, pairs, (others, held), folder, schedule))
     losses = read_evaluations((pathlib.Path(folder) / "log").read_text(encoding="utf-8"))
-    best = min(range(len(losses)), key=losses.__getitem__)
+    if len(losses) != passes:
+        raise RuntimeError(f"the training reported {len(losses)} evaluations of {passes}")
+    best = min(range(passes), key=losses.__getitem__)
     return {
         **timer.facts,
         "version": f"OpenNMT-py 3.5.1, torch {torch.__version__}",
@@ -260,7 +284,7 @@ def make(job: str, data: str, folder: str) -> processes.Answer:
     """Writes a checkpoint of the job's sizes after one update."""
     import torch
 
-    run_training(training_options(Job.from_json(job), data, folder, 1, 1))
+    run_training(speed_options(Job.from_json(job), data, folder, 1, 1))
     path = checkpoint_path(folder, 1)
     return {"model": str(path), "parameters": count_parameters(torch.load(path))}
 

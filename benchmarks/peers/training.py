@@ -12,10 +12,12 @@ peer's training script, over the first 64 x UPDATES pairs of small_parallel_enja
 are from the end of the first pass on, so start-up and tracing are left out; each includes an
 evaluation after each pass, of the same 64 pairs. Updates of ours hold pairs of one length each, 64
 on average, the peer's 64 pairs. The loss after each pass, in nats a target token, stands beside the
-rates, so that equal progress an update can be seen. *Seconds to the loss* are those until the
-evaluation's loss is as low as that of every program at its end, by the rate and by a straight line
-between passes; start-up does not count. With `ours_large_vocabulary` that loss is over
+rates, so that equal progress an update can be seen. With `ours_large_vocabulary` that loss is over
 the words of its smaller softmax; the evaluation's, over all words, says what the smaller one costs.
+Seconds to the common loss end where the evaluation's loss has fallen to a value that all programs
+reach. They follow from the rate, without start-up; between passes the loss falls in a straight
+line.
+
 Writes DIR/training.json, training.md and training.svg; --record writes the table as a result file.
 """
 
@@ -101,9 +103,9 @@ def floor_rate(job: Job, pairs: Sequence[corpus.Pair], rates: floors.Rates) -> f
 
 
 def common_loss(measured: Sequence[rounds.Round]) -> float | None:
-    """Returns the lowest loss of the evaluation that every training reached.
+    """Returns the highest of the trainings' last evaluation losses: all of them reached it.
 
-    None where one has not evaluated.
+    It is None where a training has no evaluations.
     """
     ends = [
         facts["eval_losses"][-1][1] if facts.get("eval_losses") else None
@@ -115,7 +117,7 @@ def common_loss(measured: Sequence[rounds.Round]) -> float | None:
 
 
 def seconds_to(loss: float, facts: rounds.Facts, tokens: float) -> float:
-    """Returns the seconds of training until the evaluation's loss is so low.
+    """Returns the seconds of training until the evaluation's loss has fallen to a value.
 
     Between two evaluations the loss is taken for a straight line. One that is low enough at the
     first evaluation counts as reached there.

@@ -1,4 +1,4 @@
-"""BLEU where the same source stands in several pairs, each with a target of its own."""
+"""BLEU where the same source stands in several pairs with different targets."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -16,24 +16,25 @@ METRIC = "bleu"
 def score(
     metrics: Sequence[str], systems: Sequence[ScoredTexts], options: ScoringOptions
 ) -> tuple[list[MetricResult], float | None] | None:
-    """Measures BLEU with one segment for each source and the targets of all its pairs.
+    """Measures BLEU with one segment for each source, and the targets of all its pairs.
 
-    So do the scripts of question generation (Du et al. 2017) and of captions: an output is right if
-    it is like any target.
+    An n-gram counts as right if any of these references has it. Scripts for question generation
+    (Du et al. 2017) and for captions measure so.
 
     Args:
         metrics: those that are measured; without BLEU there is nothing to do.
-        systems: the outputs of one system or two for the same pairs.
+        systems: the outputs of one system or two for the same pairs. Only the source's text may
+            decide an output: there are no tags beside it.
         options: how outputs are scored.
 
     Returns:
         (a result for each system, the p-value of the first against the second or None); None where
-        no source occurs twice.
+        no source has two different targets.
     """
     if METRIC not in metrics or systems[0].sources is None:
         return None
     by_source = [texts.one_per_source() for texts in systems]
-    if len(by_source[0].hypotheses) == len(systems[0].hypotheses):
+    if all(len(set(references)) == 1 for references in by_source[0].references):
         return None
     p_value = None
     if len(by_source) == 2:

@@ -57,8 +57,8 @@ class ScoredTexts:
     def one_per_source(self) -> "ScoredTexts":
         """Returns one segment for each different source, with the references of all its segments.
 
-        The output is that of the source's first segment. Scores, which belong to one reference,
-        are left out.
+        The output is that of the source's first segment: a model gives equal sources equal outputs.
+        Scores, which belong to one reference, are left out.
 
         Raises:
             ValueError: there are no sources.

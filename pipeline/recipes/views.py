@@ -27,6 +27,7 @@ from pipeline.recipes.task_rules import rules_of
 TOKENIZATION_VERSION = 3
 
 #: What a training decodes its eval split with, if `training.select_by` names a metric of outputs.
+#: The search is greedy, without guarantees, shortlists or replacements of `[UNK]`.
 SELECTING_KEYS = (
     "min_length",
     "max_length_factor",

@@ -151,7 +151,9 @@ def _measure(
         p_values = {name: result.p_value for name, result in compared.items()}
     else:
         measured = [scoring.score(metrics, scored[0], options)]
-    if by_source := all_references.score(metrics, scored, options):
+    # Tags beside a source decide its output, too.
+    has_tags = bool(recipe.data.source_features)
+    if not has_tags and (by_source := all_references.score(metrics, scored, options)):
         for of_system, result in zip(measured, by_source[0], strict=True):
             of_system[all_references.NAME] = result
         if len(systems) == 2:

@@ -82,7 +82,8 @@ def evaluate(
     for sentence in blind_spots.blind_spots(names, scored, options, "data.target_language"):
         progress.warn(sentence)
     results = scoring.score(names, scored, options)
-    if by_source := all_references.score(names, [scored], options):
+    by_source = None if features else all_references.score(names, [scored], options)
+    if by_source:
         results[all_references.NAME] = by_source[0][0]
     by_system = {model.facts.get("head", "model"): results}
     lines = [score_tables.format_table(by_system)]

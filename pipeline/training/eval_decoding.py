@@ -131,16 +131,21 @@ class EvalDecoding:
             found = decoding.decode(
                 model,
                 inputs,
-                max_length=longest_output(tf.shape(inputs["source_ids"])[1], config),
+                max_length=longest_output(self._bucket(tf.shape(inputs["source_ids"])[1]), config),
                 min_length=config.min_length,
                 no_repeat_ngram=config.no_repeat_ngram,
-                replace_unknown=config.replace_unknown != "none",
                 **rules,
             )
             return found.tokens[:, 0], found.lengths[:, 0]
 
         made: Search = search
         return made
+
+    def _bucket(self, length: tf.Tensor) -> tf.Tensor:
+        """Returns the length that the served model pads a source to; longer ones have their own."""
+        buckets = tf.constant(self.recipe.decoding.length_buckets, tf.int32)
+        fitting = tf.boolean_mask(buckets, buckets >= length)
+        return tf.reduce_min(tf.concat([fitting, [tf.maximum(length, buckets[-1])]], axis=0))
 
 
 class DecodedMetric(keras.callbacks.Callback):

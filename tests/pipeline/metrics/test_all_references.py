@@ -53,8 +53,15 @@ def test_two_systems_are_compared():
         (["chrf"], texts()),
         (["bleu"], ScoredTexts(OUTPUTS, TARGETS)),
         (["bleu"], ScoredTexts(OUTPUTS, TARGETS, [f"source {number}" for number in range(5)])),
+        # A pair that stands there twice has one target.
+        (["bleu"], ScoredTexts(OUTPUTS, [TARGETS[0]] * 5, [SOURCES[0]] * 5)),
     ],
 )
-def test_without_bleu_or_repeated_sources_nothing_is_measured(given):
+def test_without_bleu_or_a_second_target_nothing_is_measured(given):
     metrics, scored = given
     assert all_references.score(metrics, [scored], OPTIONS) is None
+
+
+def test_texts_without_sources_have_no_segment_for_each():
+    with pytest.raises(ValueError, match="no sources"):
+        ScoredTexts(OUTPUTS, TARGETS).one_per_source()

@@ -1,5 +1,7 @@
 """What each part of a pipeline reads of a recipe."""
 
+import dataclasses
+
 import pytest
 
 from pipeline.features import feature_names
@@ -57,7 +59,7 @@ def test_a_training_does_not_depend_on_what_its_model_is_used_for():
 
 
 @pytest.mark.parametrize("name", loading.available_recipes())
-def test_every_recipe_has_the_views_that_components_get(name):
+def test_the_views_of_a_recipe_are_recipes_and_their_own_views(name):
     recipe = load_recipe(name)
     for view in (views.training_recipe, views.export_recipe, views.tuning_recipe):
         seen = view(recipe)
@@ -77,20 +79,16 @@ def test_a_training_that_decodes_depends_on_what_its_outputs_may_be():
     assert views.training_recipe(longer) == views.training_recipe(load_recipe("translation"))
 
 
-@pytest.mark.parametrize("name", loading.available_recipes())
-def test_outputs_are_as_long_in_training_as_in_use(name):
-    import tensorflow as tf
-
-    from pipeline.features.written_ids import longest_output
-
-    recipe = load_recipe(name)
-    if recipe.training.select_by == "loss":
-        return
-    lengths = [
-        int(longest_output(tf.constant(20), view.decoding))
-        for view in (recipe, views.training_recipe(recipe), views.tuning_recipe(recipe))
-    ]
-    assert len(set(lengths)) == 1
+@pytest.mark.parametrize("key", views.SELECTING_KEYS)
+def test_what_decides_the_outputs_of_a_training_stays_in_its_view(key):
+    recipe = load_recipe("translation_en_de_transformer", ["training.select_by=bleu"])
+    value = getattr(recipe.decoding, key)
+    other = not value if isinstance(value, bool) else value + 1
+    changed = dataclasses.replace(
+        recipe, decoding=dataclasses.replace(recipe.decoding, **{key: other})
+    )
+    for view in (views.training_recipe, views.tuning_recipe):
+        assert getattr(view(changed).decoding, key) == other
 
 
 def test_a_training_depends_on_the_lexicon_that_its_model_reads():

@@ -2,7 +2,9 @@
 
 import pytest
 
-from pipeline.reporting import attention, report
+from pipeline.metrics.scored_texts import ScoredTexts
+from pipeline.recipes.loading import load_recipe
+from pipeline.reporting import attention, report, results
 
 
 def answer(*rows):
@@ -60,3 +62,23 @@ def test_no_entropy_is_called_the_best(tmp_path):
         and "3.00" in row[: row.index("</tr>")]
         and "<b>" not in row[: row.index("</tr>")]
     )
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [([], True), (["data.source_features=['ner']", "data.tokenization=whitespace"], False)],
+)
+def test_a_source_with_two_targets_has_both_as_references(overrides, expected):
+    recipe = load_recipe("question_generation", ["evaluation.bootstrap_samples=20", *overrides])
+    sources, targets = (
+        ["he was born in rome ."] * 2,
+        ["where was he born ?", "who was born there ?"],
+    )
+    scored = [ScoredTexts([target] * 2, targets, sources, training_words={}) for target in targets]
+    systems = [{}, {}]
+    p_values = results._measure(recipe, systems, scored)
+    assert ("bleu_all_references" in p_values) is expected
+    assert all(("bleu_all_references" in system["metrics"]) is expected for system in systems)
+    if expected:
+        assert systems[0]["metrics"]["bleu_all_references"]["value"] == pytest.approx(100.0)
+        assert systems[0]["metrics"]["bleu"]["value"] < 100.0

@@ -68,3 +68,18 @@ def test_only_the_first_pairs_are_decoded(trained):
     recipe, files, *_ = trained
     made = tiny_training.recipe(select_by="bleu", select_pairs=5)
     assert len(EvalDecoding.of(made, files, tiny_training.WORDS).references) == 5
+
+
+@pytest.mark.parametrize(("buckets", "expected"), [((16, 64), 1.0), ((5, 64), 0.0)])
+def test_outputs_are_as_long_as_those_of_the_served_model(trained, buckets, expected):
+    """A source of 5 tokens is padded to 16, which allows 9 tokens; or not at all: 3 tokens."""
+    import dataclasses
+
+    from pipeline.training.eval_decoding import EvalDecoding
+
+    recipe, files, model, _ = trained
+    decoding = dataclasses.replace(
+        recipe.decoding, max_length_factor=0.5, max_length_offset=1, length_buckets=buckets
+    )
+    recipe = dataclasses.replace(recipe, decoding=decoding)
+    assert EvalDecoding.of(recipe, files, tiny_training.WORDS).measure(model) == expected

@@ -98,7 +98,9 @@ class RunRecord:
         parameters: how many numbers the network has.
         metrics: by name.
         eval_losses: on the eval split, one for each evaluation.
-        recipe: a digest of its keys without the seed; "" in records of before.
+        recipe: a digest of its keys without the seed; "" in records of before. Those that begin
+            with `cut-` are of trainings before commit 660f673, which chose epochs by outputs that
+            were cut; new seeds replace them.
     """
 
     origin: Origin

@@ -117,13 +117,17 @@ def _is_news(
         return True
     if new_seed is not None and new_seed not in commands:
         return True
-    newest = max(done, key=lambda job: job.read_status().started)
+    newest = _newest(done)
     if here.keys() - commands.keys() and newest.row:
         model = run_record(newest, newest.row)
         known = {(run.recipe, run.parameters) for run in before.runs}
         if model.recipe and (model.recipe, model.parameters) in known:
             return True
     return len(here) > len(commands) or (changed and len(here) == len(commands))
+
+
+def _newest(done: Sequence[Job]) -> Job:
+    return max(done, key=lambda job: job.read_status().started)
 
 
 def _of_one_model(
@@ -139,7 +143,7 @@ def _of_one_model(
         row: the row.
         before: the row of the result file, whose other seeds were run elsewhere.
     """
-    newest = max(done, key=lambda job: job.read_status().started)
+    newest = _newest(done)
     runs = {run.seed: run for run in before.runs} if before else {}
     runs |= {job.seed: run_record(job, row) for job in done}
     model = runs[newest.seed]

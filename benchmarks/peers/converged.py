@@ -10,21 +10,18 @@ has ended is not repeated. --record writes the table as a result file.
 """
 
 import argparse
+import functools
 import json
 import pathlib
-import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypedDict
 
-from benchmarks.peers import corpus, environments, opennmt_py, processes
+from benchmarks.peers import arguments, corpus, environments, opennmt_py, processes, rounds, scores
 from benchmarks.peers.job import Job
 from benchmarks.records import measuring
-from benchmarks.records.record import MeasuredRow
+from benchmarks.records.record import MeasuredRow, Spread
 from benchmarks.tables import measured as tables
 from pipeline.common import whole_files
-from pipeline.metrics import scoring
-from pipeline.metrics.scored_texts import ScoredTexts
-from pipeline.metrics.scoring_options import ScoringOptions
 
 JOB = Job(embedding=192, hidden=256, attention="additive", beam=4, longest=40, threads=1)
 #: Strengths of the length normalisation.
@@ -36,7 +33,7 @@ METRICS = ("bleu", "chrf")
 Translate = Callable[[float, Sequence[str]], list[str]]
 
 
-class Scores(TypedDict):
+class Quality(TypedDict):
     """The quality of a checkpoint on the development text.
 
     Attributes:
@@ -53,11 +50,8 @@ class Scores(TypedDict):
 
 def score(outputs: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """Returns the metrics of texts that are words separated by spaces."""
-    options = ScoringOptions(
-        language=corpus.LANGUAGES[1], tokenization="whitespace", bootstrap_samples=0
-    )
-    results = scoring.score(METRICS, ScoredTexts(outputs, references), options)
-    return {name: result.value or 0.0 for name, result in results.items()}
+    measured = scores.of_words(METRICS, outputs, references)
+    return {name: value or 0.0 for name, value in measured.items()}
 
 
 def translations(
@@ -67,7 +61,7 @@ def translations(
     program.ask(
         "load", model=model, job=JOB.to_json(), folder=str(folder), forced=False, alpha=alpha
     )
-    order = sorted(range(len(texts)), key=lambda number: len(texts[number].split()))
+    order = corpus.sentences([(text, "") for text in texts], len(texts))
     answer = program.ask("decode", texts=[texts[number] for number in order], batch=BATCH)
     outputs = dict(zip(order, answer["outputs"], strict=True))
     return [outputs[number] for number in range(len(texts))]
@@ -75,7 +69,7 @@ def translations(
 
 def scores_of(
     translate: Translate, held: Sequence[corpus.Pair], development: Sequence[corpus.Pair]
-) -> Scores:
+) -> Quality:
     """Chooses the length normalisation by held-out pairs, and scores the development text."""
 
     def measure(alpha: float, pairs: Sequence[corpus.Pair]) -> tuple[list[str], dict[str, float]]:
@@ -84,9 +78,9 @@ def scores_of(
         return outputs, score(outputs, references)
 
     alpha = max(ALPHAS, key=lambda alpha: measure(alpha, held)[1]["bleu"])
-    outputs, scores = measure(alpha, development)
+    outputs, measured = measure(alpha, development)
     words = sum(len(text.split()) for text in outputs) / len(outputs)
-    return {"alpha": alpha, "words": words, "bleu": scores["bleu"], "chrf": scores["chrf"]}
+    return {"alpha": alpha, "words": words, "bleu": measured["bleu"], "chrf": measured["chrf"]}
 
 
 def trained(
@@ -105,23 +99,21 @@ def trained(
 
 
 def row(
-    trainings: Sequence[tuple[processes.Answer, Scores]], copying: bool, passes: int
+    trainings: Sequence[tuple[processes.Answer, Quality]], copying: bool, passes: int
 ) -> MeasuredRow:
     """Returns the row of all seeds: medians, with the smallest and the largest value."""
 
-    def spread(values: Sequence[float]) -> Any:
-        return measuring.spread(
-            {"median": statistics.median(values), "low": min(values), "high": max(values)}
-        )
+    def spread(values: Sequence[float]) -> Spread:
+        return measuring.spread(rounds.spread(values))
 
     program = "copying" if copying else "label smoothing, no copying"
     return measuring.row(
         {"program": f"OpenNMT-py 3.5.1, {program}", "seeds": len(trainings), "passes": passes},
         {
-            "bleu": spread([scores["bleu"] for _, scores in trainings]),
-            "chrf": spread([scores["chrf"] for _, scores in trainings]),
-            "words": spread([scores["words"] for _, scores in trainings]),
-            "alpha": spread([scores["alpha"] for _, scores in trainings]),
+            "bleu": spread([quality["bleu"] for _, quality in trainings]),
+            "chrf": spread([quality["chrf"] for _, quality in trainings]),
+            "words": spread([quality["words"] for _, quality in trainings]),
+            "alpha": spread([quality["alpha"] for _, quality in trainings]),
             "best_pass": spread([float(answer["best_pass"]) for answer, _ in trainings]),
             "minutes": spread([answer["seconds"] / 60 for answer, _ in trainings]),
         },
@@ -131,22 +123,17 @@ def row(
 def main() -> None:
     """Trains with each seed and writes the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja"
-    )
-    parser.add_argument("--output", required=True, type=pathlib.Path)
-    parser.add_argument("--environments", type=pathlib.Path, default=environments.FOLDER)
+    arguments.add(parser)
     parser.add_argument("--seeds", default="1", help="their numbers, with commas")
     parser.add_argument("--passes", type=int, default=14)
     parser.add_argument("--copying", action="store_true", help="its copy attention, unsmoothed")
-    measuring.add_argument(parser)
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     measured_on = measuring.machine(JOB.threads)
     python = environments.interpreter("opennmt_py", options.environments)
     held, _ = corpus.held_out(corpus.read(options.data, "train"), opennmt_py.HELD_OUT)
     development = corpus.read(options.data, "dev")
-    trainings: list[tuple[processes.Answer, Scores]] = []
+    trainings: list[tuple[processes.Answer, Quality]] = []
     for seed in map(int, options.seeds.split(",")):
         folder = options.output / f"seed-{seed}"
         settings = {
@@ -158,16 +145,7 @@ def main() -> None:
         log = options.output / f"seed-{seed}.log"
         with processes.Program(python, "opennmt_py", JOB.threads, log) as program:
             answer = trained(program, folder, settings)
-
-            def translate(
-                alpha: float,
-                texts: Sequence[str],
-                program: processes.Program = program,
-                model: str = answer["model"],
-                folder: pathlib.Path = folder,
-            ) -> list[str]:
-                return translations(program, model, folder, alpha, texts)
-
+            translate = functools.partial(translations, program, answer["model"], folder)
             trainings.append((answer, scores_of(translate, held, development)))
     notes = [f"{trainings[0][0]['version']}."]
     made = row(trainings, options.copying, options.passes)

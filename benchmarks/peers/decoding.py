@@ -40,7 +40,17 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict
 
-from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
+from benchmarks.peers import (
+    arguments,
+    corpus,
+    environments,
+    floors,
+    machine,
+    picture,
+    processes,
+    rounds,
+    scores,
+)
 from benchmarks.peers.decoders import DEFAULTS, LABELS, PROGRAMS
 from benchmarks.peers.job import Job
 from benchmarks.peers.lengths import WrongLength, check_lengths
@@ -237,15 +247,8 @@ def rows(batches: Sequence[BatchFigures]) -> list[MeasuredRow]:
 
 def bleu(outputs: Mapping[str, list[str]], references: list[str]) -> dict[str, float | None]:
     """Returns the BLEU of each program's outputs, which are all words separated by spaces."""
-    from pipeline.metrics import scoring
-    from pipeline.metrics.scored_texts import ScoredTexts
-    from pipeline.metrics.scoring_options import ScoringOptions
-
-    options = ScoringOptions(
-        language=corpus.LANGUAGES[1], tokenization="whitespace", bootstrap_samples=0
-    )
     return {
-        name: scoring.score(["bleu"], ScoredTexts(texts, references), options)["bleu"].value
+        name: scores.of_words(["bleu"], texts, references)["bleu"]
         for name, texts in outputs.items()
     }
 
@@ -278,10 +281,7 @@ def write(output: pathlib.Path, report: Report, table: TableRecord) -> None:
 def parse() -> argparse.Namespace:
     """Returns the options of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja"
-    )
-    parser.add_argument("--output", required=True, type=pathlib.Path)
+    arguments.add(parser)
     parser.add_argument(
         "--trained", type=pathlib.Path, help="what benchmarks.peers.training had as its --output"
     )
@@ -295,7 +295,6 @@ def parse() -> argparse.Namespace:
         "--programs",
         help=f"some of {', '.join(PROGRAMS)}, with commas; by default those of the body",
     )
-    parser.add_argument("--environments", type=pathlib.Path, default=environments.FOLDER)
     parser.add_argument("--batches", default="1,32")
     parser.add_argument(
         "--sentences", type=int, help="of a turn; by default 32 one by one, 256 in batches of 32"
@@ -305,7 +304,6 @@ def parse() -> argparse.Namespace:
     parser.add_argument(
         "--attention", default=Job.attention, choices=("bilinear", "additive", "dot")
     )
-    measuring.add_argument(parser)
     options = parser.parse_args()
     if options.free and not options.trained:
         parser.error("--free needs trained models: give --trained")

@@ -305,7 +305,7 @@ def load(model: str, job: str, folder: str, forced: bool, alpha: float = 1.0) ->
         job: a `Job`, as JSON.
         folder: for files.
         forced: whether outputs have exactly `job.length` tokens.
-        alpha: how strongly scores are normalised by length (Wu et al. 2016).
+        alpha: how strongly scores are normalised by length (Wu et al. 2016); by default as ours.
     """
     import torch
     from onmt.inference_engine import InferenceEnginePY
@@ -331,7 +331,6 @@ def load(model: str, job: str, folder: str, forced: bool, alpha: float = 1.0) ->
         "max_length_ratio": 0,
         **lengths,
     }
-    # Our default: the normalisation of Wu et al. 2016 at full strength.
     values |= {"output": pathlib.Path(folder) / "outputs", "length_penalty": "wu", "alpha": alpha}
     parser = ArgumentParser()
     translate_opts(parser)

@@ -23,13 +23,21 @@ Writes DIR/training.json, training.md and training.svg; --record writes the tabl
 
 import argparse
 import dataclasses
-import pathlib
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from benchmarks.peers import corpus, environments, floors, machine, picture, processes, rounds
+from benchmarks.peers import (
+    arguments,
+    corpus,
+    environments,
+    floors,
+    machine,
+    picture,
+    processes,
+    rounds,
+)
 from benchmarks.peers.decoders import LABELS
 from benchmarks.peers.job import Job
 from benchmarks.records import measuring
@@ -180,20 +188,15 @@ def rows(
 def main() -> None:
     """Trains in turn and writes the report."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument(
-        "--data", required=True, type=pathlib.Path, help="folder of small_parallel_enja"
-    )
-    parser.add_argument("--output", required=True, type=pathlib.Path)
+    arguments.add(parser)
     parser.add_argument("--body", default=Job.body, choices=tuple(DEFAULTS))
     parser.add_argument("--programs", help="their names, with commas")
-    parser.add_argument("--environments", type=pathlib.Path, default=environments.FOLDER)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--updates", type=int, default=Job.updates)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument(
         "--attention", default=Job.attention, choices=("bilinear", "additive", "dot")
     )
-    measuring.add_argument(parser)
     options = parser.parse_args()
     job = Job(
         threads=options.threads,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import tensorflow as tf
 
+from pipeline.features.smallest_bucket import smallest_bucket
 from pipeline.recipes.sections import DecodingConfig
 
 
@@ -41,13 +42,6 @@ class OutputSpec:
     types: Mapping[str, tf.DType]
     sequences: Sequence[str] = ()
     length_of: Callable[[tf.Tensor], tf.Tensor] | None = None
-
-
-def smallest_bucket(size: tf.Tensor, buckets: Sequence[int]) -> tf.Tensor:
-    """Returns the smallest bucket that holds `size`, the largest if none does; int32 scalars."""
-    sizes = tf.constant(buckets, tf.int32)
-    index = tf.searchsorted(sizes, tf.expand_dims(size, 0))[0]
-    return sizes[tf.minimum(index, tf.size(sizes) - 1)]
 
 
 def map_in_buckets(

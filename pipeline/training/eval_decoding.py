@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from keras_models import decoding
 from pipeline.features import feature_names
+from pipeline.features.smallest_bucket import smallest_bucket
 from pipeline.features.written_ids import IdWriter, longest_output
 from pipeline.metrics import scoring
 from pipeline.metrics.scored_texts import ScoredTexts
@@ -128,10 +129,13 @@ class EvalDecoding:
 
         @tf.function(reduce_retracing=True, autograph=False)
         def search(inputs: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, tf.Tensor]:
+            length = tf.shape(inputs["source_ids"])[1]
+            # As in the served model; a source beyond its last bucket keeps its length.
+            padded = tf.maximum(length, smallest_bucket(length, config.length_buckets))
             found = decoding.decode(
                 model,
                 inputs,
-                max_length=longest_output(self._bucket(tf.shape(inputs["source_ids"])[1]), config),
+                max_length=longest_output(padded, config),
                 min_length=config.min_length,
                 no_repeat_ngram=config.no_repeat_ngram,
                 **rules,
@@ -140,12 +144,6 @@ class EvalDecoding:
 
         made: Search = search
         return made
-
-    def _bucket(self, length: tf.Tensor) -> tf.Tensor:
-        """Returns the length that the served model pads a source to; longer ones have their own."""
-        buckets = tf.constant(self.recipe.decoding.length_buckets, tf.int32)
-        fitting = tf.boolean_mask(buckets, buckets >= length)
-        return tf.reduce_min(tf.concat([fitting, [tf.maximum(length, buckets[-1])]], axis=0))
 
 
 class DecodedMetric(keras.callbacks.Callback):

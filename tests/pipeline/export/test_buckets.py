@@ -11,8 +11,8 @@ from pipeline.export.buckets import (
     OutputSpec,
     map_in_buckets,
     scatter_rows,
-    smallest_bucket,
 )
+from pipeline.features.smallest_bucket import smallest_bucket
 
 BATCHES, LENGTHS = (1, 4), (2, 5, 9)
 

@@ -11,7 +11,8 @@ It is clipped after the sum, as one worker would clip it; under Keras' own distr
 replica clips its own part.
 
 The weights are plain variables of each process. `MultiWorkerMirroredStrategy` finds the other
-workers, by `TF_CONFIG`, and adds up; Keras 3 does not train under it.
+workers, by `TF_CONFIG`, and adds up; Keras 3 does not train under it. Workers on one machine add up
+in memory (`shared_gradients`).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from pipeline.training import shared_gradients
 from pipeline.training.fitting import Fitting, OneTraining
+from pipeline.training.shared_gradients import SharedGradients
 from pipeline.training.workers import Workers
 
 
@@ -34,7 +37,10 @@ def _loss(
 
 
 def _make_update(
-    model: keras.Model, workers: Workers, signature: Sequence[tf.TypeSpec]
+    model: keras.Model,
+    workers: Workers,
+    shared: SharedGradients | None,
+    signature: Sequence[tf.TypeSpec],
 ) -> Callable[[Mapping[str, tf.Tensor], tf.Tensor, tf.Tensor], tuple[tf.Tensor, tf.Tensor]]:
     """Returns the function of one update, in which all workers take part.
 
@@ -52,22 +58,29 @@ def _make_update(
             loss = _loss(model, inputs, labels, training=True)
         gradients = tape.gradient(loss, [weight.value for weight in weights])
         learnt = [number for number, gradient in enumerate(gradients) if gradient is not None]
-        parts = [
-            tf.cast(tf.convert_to_tensor(gradients[number]), tf.float32) * share
-            for number in learnt
-        ]
-        # One sum for all: each has its price, however small.
-        vector = tf.concat(
-            [*(tf.reshape(part, [-1]) for part in parts), [loss * share], orders], axis=0
-        )
-        vector = workers.sum(vector)
-        *summed, loss, orders = tf.split(vector, [*(tf.size(part) for part in parts), 1, 2])
-        summed = [tf.reshape(flat, part.shape) for flat, part in zip(summed, parts)]
+        own = [tf.cast(tf.convert_to_tensor(gradients[number]), tf.float32) for number in learnt]
+        scalars = tf.concat([[loss * share], orders], axis=0)
+        if shared is None:
+            summed, scalars = sum_over_network(workers, own, share, scalars)
+        else:
+            summed, scalars = shared.summed(workers, own, learnt, share, scalars)
+        loss, orders = scalars[0], scalars[1:]
         model.optimizer.learning_rate.assign(orders[0])
         model.optimizer.apply(summed, [weights[number] for number in learnt])
-        return loss[0], orders[1] > 0
+        return loss, orders[1] > 0
 
     return update
+
+
+def sum_over_network(
+    workers: Workers, gradients: Sequence[tf.Tensor], share: tf.Tensor, scalars: tf.Tensor
+) -> tuple[list[tf.Tensor], tf.Tensor]:
+    """Returns the sums over all workers of their gradients times their shares, and of `scalars`."""
+    # One sum for all: each has its price, however small.
+    vector = tf.concat([*(tf.reshape(part * share, [-1]) for part in gradients), scalars], axis=0)
+    sizes = [*(tf.size(part) for part in gradients), tf.size(scalars)]
+    *summed, scalars = tf.split(workers.sum(vector), sizes)
+    return [tf.reshape(flat, part.shape) for flat, part in zip(summed, gradients)], scalars
 
 
 def _part_dropout(model: keras.Model, index: int) -> None:
@@ -93,7 +106,9 @@ def fit(fitting: Fitting, workers: Workers, digest: str) -> None:
     callbacks = fitting.callback_list()
     callbacks.begin()
     _part_dropout(model, workers.index)
-    update = _make_update(model, workers, fitting.eval_batches.element_spec)
+    shapes = [weight.shape for weight in model.trainable_weights]
+    shared = shared_gradients.open_together(workers, shapes)
+    update = _make_update(model, workers, shared, fitting.eval_batches.element_spec)
 
     @tf.function(input_signature=fitting.eval_batches.element_spec)
     def evaluate(inputs: Mapping[str, tf.Tensor], labels: tf.Tensor) -> tf.Tensor:

@@ -75,6 +75,7 @@ def recipe(
         values |= {"model.initial_range": 0.1}
     else:
         values |= {
+            "model.initial_range": 0.0,
             "model.encoder_layers": job.layers,
             "model.decoder_layers": job.layers,
             "model.attention_heads": job.heads,

@@ -50,7 +50,8 @@ def check_model(recipe: RecipeKeys) -> None:
     if model.initial_range and (model.body, model.encoder) != ("rnn", "rnn"):
         raise RecipeError(
             f"The recipe key 'model.initial_range' ({model.initial_range}) needs 'model.body' = "
-            '"rnn" and \'model.encoder\' = "rnn": other layers have their own initial ranges.'
+            '"rnn" and \'model.encoder\' = "rnn": other layers have their own initial ranges. Set '
+            "it to 0."
         )
     if model.preset and model.body != "keras_hub":
         raise RecipeError("The recipe key 'model.preset' needs 'model.body' = \"keras_hub\".")

@@ -361,6 +361,17 @@ def test_comparisons_that_cannot_be_made(monkeypatch, capsys, more, sentence):
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("body", ["rnn", "transformer"])
+def test_our_recipe_of_a_job_has_the_peers_training(body):
+    """Whatever the recipe that it is made from has been tuned to."""
+    recipe = ours_model.recipe(Job(body=body))
+    assert recipe.model.body == body and recipe.model.dropout == 0.2
+    assert recipe.model.initial_range == (0.1 if body == "rnn" else 0)
+    training = recipe.training
+    assert (training.label_smoothing, training.consistency_weight) == (0, 0)
+    assert (training.select_by, training.average) == ("loss", "none")
+
+
 def test_outputs_may_end_by_themselves():
     job = Job()
     forced, free = (ours_model.recipe(job, forced=forced).decoding for forced in (True, False))

@@ -6,8 +6,8 @@ see, waits for the others, and adds up what all have written, in one order. So a
 bits. The wait is a sum over gRPC of a few numbers, with all that TensorFlow does where a worker is
 lost.
 
-Nothing is left behind if a worker is killed: the file of the memory is removed as soon as all
-workers have opened it.
+The file of the memory is removed as soon as all workers have opened it, before they train. So a
+worker that is killed later leaves nothing behind.
 """
 
 import contextlib
@@ -31,7 +31,6 @@ _FLOATS_OF_64_BYTES = 16
 _FLOAT_BYTES = 4
 # A float64 holds whole numbers of up to 53 bits, and workers exchange nothing but sums of floats.
 _NAME_BITS = 48
-
 
 Gradient = npt.NDArray[np.float32]
 
@@ -72,9 +71,7 @@ class SharedGradients:
         self._half = 1 - self._half
         own = self._written[self._half, self._index]
         for number, gradient in zip(numbers, gradients, strict=True):
-            start = self._starts[number]
-            place = own[start : start + gradient.size].reshape(gradient.shape)
-            np.multiply(gradient, share, out=place)
+            np.multiply(gradient, share, out=self._part(own, number))
 
     def total(self, numbers: Sequence[int]) -> list[Gradient]:
         """Returns the sums of what all workers have written; they hold until the next call.
@@ -86,12 +83,12 @@ class SharedGradients:
         np.add(first, second, out=self._sum)
         for other in others:
             np.add(self._sum, other, out=self._sum)
-        return [
-            self._sum[self._starts[number] :][: math.prod(self._shapes[number])].reshape(
-                self._shapes[number]
-            )
-            for number in numbers
-        ]
+        return [self._part(self._sum, number) for number in numbers]
+
+    def _part(self, floats: Gradient, number: int) -> Gradient:
+        """Returns one gradient's place in `floats`, which has all of a worker's."""
+        start, shape = self._starts[number], self._shapes[number]
+        return floats[start : start + math.prod(shape)].reshape(shape)
 
     def summed(
         self,
@@ -151,14 +148,17 @@ def open_together(workers: Workers, shapes: Sequence[Sequence[int]]) -> SharedGr
         shapes: the gradients' shapes, the same on each worker.
     """
     size = size_of(shapes, workers.count)
+    wanted = FOLDER.is_dir() and not tf.config.get_visible_devices("GPU")
+    memory = None
     name = secrets.randbits(_NAME_BITS) if workers.is_chief else 0
     name = int(workers.sum_now(tf.constant([float(name)], tf.float64)).numpy()[0])
     path = FOLDER / f"verbatim-{name:012x}"
     try:
         # The chief makes the file; then the others look for it.
-        memory = _map(path, size, create=True) if workers.is_chief and _is_wanted() else None
+        if workers.is_chief and wanted:
+            memory = _map(path, size, create=True)
         workers.wait()
-        if not workers.is_chief and _is_wanted():
+        if not workers.is_chief and wanted:
             memory = _map(path, size, create=False)
         have = workers.sum_now(tf.constant([float(memory is not None)])).numpy()[0]
     finally:
@@ -167,10 +167,6 @@ def open_together(workers: Workers, shapes: Sequence[Sequence[int]]) -> SharedGr
     if memory is None or have < workers.count:
         return None
     return SharedGradients(memory, shapes, workers.count, workers.index)
-
-
-def _is_wanted() -> bool:
-    return FOLDER.is_dir() and not tf.config.get_visible_devices("GPU")
 
 
 def _map(path: pathlib.Path, size: int, create: bool) -> mmap.mmap | None:

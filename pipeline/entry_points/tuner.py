@@ -1,6 +1,6 @@
 """TFX Tuner's entry: searches for values of a recipe's keys with keras-tuner.
 
-Values are compared by what `training.select_by` names, of the best epochs of trainings with them.
+Values are compared by what `training.select_by` names, of the epochs that trainings with them keep.
 """
 
 import time
@@ -122,7 +122,7 @@ class RecipeTuner(base_tuner.BaseTuner):
             fn_args: TFX's.
 
         Returns:
-            Dict with the measure of the best epoch.
+            Dict with the measure of the weights that the training has kept.
 
         Raises:
             keras_tuner.errors.FailedTrialError: the values do not fit together, the training gave
@@ -146,7 +146,7 @@ class RecipeTuner(base_tuner.BaseTuner):
         except Exception as error:
             # keras-tuner would count it as a failed trial and continue.
             raise keras_tuner.errors.FatalError(f"{type(error).__name__}: {error}") from error
-        return {OBJECTIVE: self._selection.best(facts["curve"])}
+        return {OBJECTIVE: self._selection.of_curve(facts["curve"])}
 
     def on_trial_begin(self, trial: Trial) -> None:
         super().on_trial_begin(trial)

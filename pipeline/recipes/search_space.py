@@ -21,6 +21,7 @@ FIXED = {
     "training.subword_sampling": "it changes the features that trials are trained on",
     "training.epochs": "'tuning.epochs' says how long a trial trains",
     "training.select_by": "it says how trials are compared",
+    "training.keep": "it says how trials are compared",
     "training.select_pairs": "it says how trials are compared",
     "training.max_updates": _CHANGES_COST,
     "training.max_seconds": _CHANGES_COST,

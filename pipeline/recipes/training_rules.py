@@ -26,6 +26,7 @@ _NOT_OF_LANGUAGE_MODELS = {
     "label_smoothing": ": its perplexity would rise",
     "max_updates": ", whose training ends by its epochs",
     "select_by": ", which is chosen by its perplexity",
+    "keep": ", whose best epoch is kept",
     "patience": ": use 'language_model.patience'",
     "optimizer": ": use 'language_model.optimizer'",
     "schedule": ", whose learning rate is halved after each epoch that is no better",
@@ -60,6 +61,8 @@ def check_training(recipe: RecipeKeys) -> None:
             "which several workers add up gradients is not fixed."
         )
     _check_parts(recipe)
+    if training.keep == "last":
+        _check_last_epoch(training)
     if training.label_smoothing:
         _check_label_smoothing(recipe)
     if training.subword_sampling != "none":
@@ -106,6 +109,18 @@ def _check_optimizer(training: TrainingConfig) -> None:
         raise RecipeError(
             "The recipe key 'training.momentum' needs 'training.optimizer' = \"sgd\"."
         )
+
+
+def _check_last_epoch(training: TrainingConfig) -> None:
+    for key, is_set in (
+        ("patience", bool(training.patience)),
+        ("average", training.average == "best"),
+    ):
+        if is_set:
+            raise RecipeError(
+                f"The recipe key 'training.keep' = \"last\" does not go with 'training.{key}' = "
+                f"{getattr(training, key)!r}, which looks for the best epochs: choose one of them."
+            )
 
 
 def _check_parts(recipe: RecipeKeys) -> None:

@@ -1,4 +1,4 @@
-"""The weights of a training's best epoch, and its end when none gets better."""
+"""The weights that a training keeps, and its end when no epoch gets better."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,6 +16,8 @@ Measure = Callable[[], Mapping[str, Any]]
 class BestWeights(keras.callbacks.Callback):
     """Gives the model the weights of its best epoch when the training has ended.
 
+    If the selection keeps the last epoch, those are its weights, and not the best one's.
+
     It comes before the callbacks that ask whether an epoch was better. An epoch whose measure is no
     number is never better.
 
@@ -31,7 +33,8 @@ class BestWeights(keras.callbacks.Callback):
         improved: whether the last epoch was better than all before it.
         wait: how many epochs ago the best one was.
         best: its measure; None before there is one.
-        best_weights: its weights; those of the first epoch until one has a measure.
+        best_weights: its weights, or the last epoch's; those of the first epoch until one has a
+            measure.
     """
 
     # By a checkpoint, under the name of this class.
@@ -59,7 +62,7 @@ class BestWeights(keras.callbacks.Callback):
         self._ranked: list[tuple[float, list[NDArray[Any]]]] = []
 
     def on_train_begin(self, logs: Mapping[str, Any] | None = None) -> None:
-        if self._first_too and self._measure:
+        if self._first_too and self._measure and not self._selection.last_epoch:
             self.best = self._selection.of(self._measure())
             self.best_weights = self.model.get_weights()
 
@@ -69,7 +72,7 @@ class BestWeights(keras.callbacks.Callback):
         self.wait = 0 if self.improved else self.wait + 1
         if self.improved:
             self.best = value
-        if self.improved or self.best_weights is None:
+        if self.improved or self.best_weights is None or self._selection.last_epoch:
             self.best_weights = self.model.get_weights()
         if self.wait >= self._patience:
             self.model.stop_training = True

@@ -17,18 +17,21 @@ class Selection:
     Attributes:
         name: `loss`, or a metric of `pipeline.metrics`.
         lower_is_better: whether a smaller value is the better one.
+        last_epoch: whether the last epoch's weights are kept all the same.
     """
 
     name: str = "loss"
     lower_is_better: bool = True
+    last_epoch: bool = False
 
     @classmethod
     def of_training(cls, config: TrainingConfig) -> "Selection":
-        """Returns the one that a recipe chooses by `training.select_by`."""
+        """Returns the one that a recipe chooses by `training.select_by` and `training.keep`."""
+        last_epoch = config.keep == "last"
         if config.select_by == "loss":
-            return cls()
+            return cls(last_epoch=last_epoch)
         kind = registry.metric_class(config.select_by)
-        return cls(config.select_by, kind.lower_is_better)
+        return cls(config.select_by, kind.lower_is_better, last_epoch)
 
     @property
     def log(self) -> str:
@@ -49,12 +52,14 @@ class Selection:
         """Returns the measure from an epoch's logs; NaN if they do not have it."""
         return float((logs or {}).get(self.log, math.nan))
 
-    def best(self, curve: Sequence[CurvePoint]) -> float:
-        """Returns the best measure on the curve of a training that chose by it."""
+    def of_curve(self, curve: Sequence[CurvePoint]) -> float:
+        """Returns the measure of the weights that a training with this curve has kept."""
         values = [
             point["eval_loss"] if self.name == "loss" else point.get("selected", math.nan)
             for point in curve
         ]
+        if self.last_epoch:
+            return values[-1] if values else math.nan
         finite = [value for value in values if math.isfinite(value)]
         return (min if self.lower_is_better else max)(finite, default=math.nan)
 

@@ -45,7 +45,7 @@ def train(
         workers: those to train with; None trains alone.
 
     Returns:
-        The model with the weights of its best epoch, and the facts of its training.
+        The model with the weights that `training.keep` chooses, and the facts of its training.
 
     Raises:
         ValueError: no pair fits the buckets, the head cannot output a pair's target, or no epoch

@@ -1,5 +1,6 @@
 """Campaigns: every run is done once, whatever happens to others or to the campaign."""
 
+import itertools
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ from benchmarks.campaign import plan as plans
 from benchmarks.campaign.jobs import Folders, jobs_of
 from benchmarks.campaign.queue import Limits
 from benchmarks.records import record
+from pipeline.recipes.loading import load_recipe
 from tests.benchmarks import campaign_lists
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -301,3 +303,16 @@ def test_a_campaign_that_is_not_there(capsys, tmp_path):
 
 def test_the_committed_lists_can_be_run():
     assert all(jobs_of(plan, Folders("data", ROOT, ROOT)) for plan in plans.load_all())
+
+
+def test_the_recipe_of_every_committed_row_can_be_run():
+    """A recipe that changes does not leave behind a row that no longer fits it."""
+    commands = [
+        job.command()
+        for plan in plans.load_all()
+        for job in jobs_of(plan, Folders("data", ROOT, ROOT))
+    ]
+    recipes = [words[words.index("run") + 1 :] for words in commands if "run" in words[:4]]
+    assert len(recipes) > 100
+    for name, *words in recipes:
+        load_recipe(name, [after for word, after in itertools.pairwise(words) if word == "--set"])

@@ -10,7 +10,7 @@ from pipeline.recipes.fields import choice, number
 class TrainingConfig:
     """How the weights are learned."""
 
-    # How many times the training reads its pairs. The best epoch by `select_by` is kept.
+    # How many times the training reads its pairs.
     epochs: int = number(10, low=1)
     # The training ends after this many updates, and its schedule is fitted into them; 0 sets no
     # limit except the epochs.
@@ -20,6 +20,10 @@ class TrainingConfig:
     # compares tokens as the network knows them, so its value is close to the evaluation's own
     # figure, but not the same.
     select_by: str = choice("loss", *SELECTION_METRICS, default="loss")
+    # Which epoch's weights are kept: the best one by `select_by`, or the last one. A small corpus
+    # has no pairs to spare for an eval split that can tell its epochs apart: it keeps the last one,
+    # with a small `data.eval_share`.
+    keep: str = choice("best", "last", default="best")
     # How many pairs of the eval split a metric of `select_by` decodes; 0 for all.
     select_pairs: int = number(500, low=0)
     # The training ends after this many epochs without a better one; 0 never ends it early.

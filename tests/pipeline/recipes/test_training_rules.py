@@ -53,6 +53,14 @@ from tests.pipeline.recipes.refusals import refusal, tree_of
             {"training.consistency_weight": 1.0, "model.dropout": 0.0},
             "'training.consistency_weight' needs a 'model.dropout' above 0",
         ),
+        (
+            {"training.keep": "last", "training.patience": 3},
+            "'training.keep' = \"last\" does not go with 'training.patience' = 3",
+        ),
+        (
+            {"training.keep": "last", "training.average": "best"},
+            "does not go with 'training.average' = 'best'",
+        ),
         ({"training.corpus_weights": [1, 2]}, "'training.corpus_weights' needs 'data.corpora'"),
         ({"training.corpus_temperature": 5}, "'training.corpus_temperature' needs 'data.corpora'"),
         ({"data.corpora": ["a*"]}, "needs 'training.corpus_weights' or a"),

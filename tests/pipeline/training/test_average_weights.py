@@ -127,6 +127,36 @@ def test_patience_counts_epochs_without_a_better_one():
     assert stops == [False] * 5 + [True]
 
 
+def test_the_last_epochs_weights_are_kept_where_a_recipe_says_so():
+    """Also those of an epoch that was no better, or had no measure."""
+    model, history = Model(), drawn(3)
+    last = BestWeights(Selection("bleu", False, last_epoch=True), 10, lambda: {"val_bleu": 50.0})
+    last.set_model(model)
+    last.on_train_begin()
+    improved = []
+    for epoch, (values, bleu) in enumerate(zip(history, (12.0, 11.0, float("nan")))):
+        set_trained(model, values)
+        last.on_epoch_end(epoch, {"val_bleu": bleu})
+        improved.append(last.improved)
+    set_trained(model, history[0])
+    last.on_train_end()
+    assert_close(trained(model), history[2])
+    assert improved == [True, False, False]
+
+
+def test_a_training_that_keeps_its_last_epoch_may_be_worse_than_where_it_began():
+    model, history = Model(), drawn(2)
+    set_trained(model, history[0])
+    selection = Selection(last_epoch=True)
+    last = BestWeights(selection, 10, lambda: {"val_loss": 1.0}, first_too=True)
+    last.set_model(model)
+    last.on_train_begin()
+    set_trained(model, history[1])
+    last.on_epoch_end(0, {"val_loss": 2.0})
+    last.on_train_end()
+    assert_close(trained(model), history[1])
+
+
 def test_an_epoch_without_a_measure_is_never_the_best():
     """Such as BLEU of outputs that are all empty."""
     model, history = Model(), drawn(3)
@@ -156,3 +186,11 @@ def test_a_selection_knows_its_direction():
     assert bleu.is_better(2.0, 1.0) and not bleu.is_better(1.0, 1.0) and ter.is_better(1.0, 2.0)
     assert loss.is_better(5.0, None) and not loss.is_better(float("nan"), None)
     assert np.isnan(loss.of({})) and bleu.of({"val_bleu": 3}) == 3.0
+
+
+@pytest.mark.parametrize(("keep", "measure"), [("best", 2.0), ("last", 3.0)])
+def test_a_training_is_compared_by_the_epoch_that_it_keeps(keep, measure):
+    selection = Selection.of_training(TrainingConfig(keep=keep))
+    curve = [{"eval_loss": value} for value in (4.0, 2.0, 3.0)]
+    assert selection.of_curve(curve) == measure
+    assert np.isnan(selection.of_curve([]))

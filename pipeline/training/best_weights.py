@@ -16,7 +16,8 @@ Measure = Callable[[], Mapping[str, Any]]
 class BestWeights(keras.callbacks.Callback):
     """Gives the model the weights of its best epoch when the training has ended.
 
-    If the selection keeps the last epoch, those are its weights, and not the best one's.
+    If the selection keeps the last epoch, those are its weights, and not the best one's; an epoch
+    whose eval loss is no number, because the training diverged, is not kept.
 
     It comes before the callbacks that ask whether an epoch was better. An epoch whose measure is no
     number is never better.
@@ -72,7 +73,7 @@ class BestWeights(keras.callbacks.Callback):
         self.wait = 0 if self.improved else self.wait + 1
         if self.improved:
             self.best = value
-        if self.improved or self.best_weights is None or self._selection.last_epoch:
+        if self.improved or self.best_weights is None or self._selection.keeps_last(logs):
             self.best_weights = self.model.get_weights()
         if self.wait >= self._patience:
             self.model.stop_training = True

@@ -52,6 +52,10 @@ class Selection:
         """Returns the measure from an epoch's logs; NaN if they do not have it."""
         return float((logs or {}).get(self.log, math.nan))
 
+    def keeps_last(self, logs: Mapping[str, Any] | None) -> bool:
+        """Whether an epoch is kept because it is the last one so far."""
+        return self.last_epoch and math.isfinite((logs or {}).get("val_loss", 0.0))
+
     def of_curve(self, curve: Sequence[CurvePoint]) -> float:
         """Returns the measure of the weights that a training with this curve has kept."""
         values = [

@@ -144,6 +144,18 @@ def test_the_last_epochs_weights_are_kept_where_a_recipe_says_so():
     assert improved == [True, False, False]
 
 
+def test_an_epoch_that_diverged_is_not_kept_for_being_the_last():
+    model, history = Model(), drawn(2)
+    last = BestWeights(Selection(last_epoch=True), 10)
+    last.set_model(model)
+    last.on_train_begin()
+    for epoch, (values, loss) in enumerate(zip(history, (2.0, float("nan")))):
+        set_trained(model, values)
+        last.on_epoch_end(epoch, {"val_loss": loss})
+    last.on_train_end()
+    assert_close(trained(model), history[0])
+
+
 def test_a_training_that_keeps_its_last_epoch_may_be_worse_than_where_it_began():
     model, history = Model(), drawn(2)
     set_trained(model, history[0])

@@ -162,6 +162,7 @@ def test_a_killed_training_draws_the_same_cuts_of_words(tmp_path, tiny):
         {
             "average": "moving",
             "select_by": "token_accuracy",
+            "keep": "last",
             "unknown_word_rate": 0.3,
             "accumulated_batches": 2,
             "consistency_weight": 1.0,

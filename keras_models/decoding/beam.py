@@ -8,41 +8,37 @@ from keras_models.decoding.hypotheses import Hypotheses, coverage_penalty, lengt
 from keras_models.decoding.ranking import top_k
 from keras_models.decoding.rules import Rules
 from keras_models.decoding.search_arguments import checked_output, checked_source
+from keras_models.layers.axes import merge_axes, split_axis
 from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
-# A graph keeps each operation that computes a size: where a reshape can infer the only one that is
-# unknown, none is computed. Static sizes are multiplied out, so that they stay static and loop
-# shapes hold.
+
+def _merged(tree):
+    """`[batch, beam, ...]` to `[batch * beam, ...]`, of a nest."""
+    return keras.tree.map_structure(lambda x: merge_axes(x, 2), tree)
 
 
-def _fold(tensor):
-    """`[batch, beam, ...]` to `[batch * beam, ...]`."""
-    batch, beam, *rest = tensor.shape
-    if _inferable(rest):
-        rows = -1 if None in (batch, beam) else batch * beam
-        return ops.reshape(tensor, (rows, *rest))
-    batch, beam, *rest = ops.shape(tensor)
-    return ops.reshape(tensor, (batch * beam, *rest))
+def _split(tree, beam_size):
+    """`[batch * beam, ...]` to `[batch, beam, ...]`, of a nest."""
+    return keras.tree.map_structure(lambda x: split_axis(x, beam_size), tree)
 
 
-def _unfold(tensor, beam):
-    """`[batch * beam, ...]` to `[batch, beam, ...]`."""
-    rows, *rest = tensor.shape
-    if _inferable(rest) and isinstance(beam, int):
-        return ops.reshape(tensor, (-1 if rows is None else rows // beam, beam, *rest))
-    rows, *rest = ops.shape(tensor)
-    return ops.reshape(tensor, (rows // beam, beam, *rest))
+def _flat(index, size):
+    """Where `index [batch, n]` among `size` is in `[batch * size, ...]`, int32 `[batch, n]`."""
+    rows = ops.arange(ops.shape(index)[0], dtype="int32")
+    return ops.expand_dims(rows * size, 1) + ops.cast(index, "int32")
 
 
-def _inferable(rest):
-    """Whether a reshape finds out an axis before others of these sizes."""
-    return None not in rest and 0 not in rest
+def _pick(tree, places):
+    """Picks from `[batch, size, ...]`, of a nest, by what `_flat` returned: `[batch, n, ...]`."""
+    return take_rows(_merged(tree), places)
 
 
-def _write(history, index, values):
-    """Writes `values [batch, beam, ...]` at time `index` of `history [batch, beam, time, ...]`."""
-    here = ops.equal(ops.arange(ops.shape(history)[2], dtype="int32"), index)
+def _write(history, here, values):
+    """Writes `values [batch, beam, ...]` into `history [batch, beam, time, ...]`.
+
+    `here` is bool `[time]`, true at the time that is written.
+    """
     here = ops.reshape(here, (1, 1, -1) + (1,) * (len(history.shape) - 3))
     return ops.where(here, ops.expand_dims(values, 2), history)
 
@@ -144,7 +140,8 @@ def beam_search(
     first = ops.where(ops.equal(ops.arange(beam_size), 0), 0.0, LOG_ZERO)
     running = empty_set(ops.broadcast_to(ops.expand_dims(first, 0), shape))
     running["last"] = ops.full(shape, rules.start_id, dtype="int32")
-    running.update(rules.first_ledger(beam_size))
+    search = _Search(step, rules, beam_size, n_best, length_alpha, coverage_beta, vocabulary_size)
+    running["ledger"] = search.first_ledger()
     if rules.counts_choices:
         running["choices"] = ops.zeros(shape, dtype="int32")
     finished = empty_set(ops.full(shape, LOG_ZERO, dtype="float32"))
@@ -156,7 +153,6 @@ def beam_search(
         finished,
         repeat_rows(carry, beam_size),
     )
-    search = _Search(step, rules, beam_size, n_best, length_alpha, coverage_beta, vocabulary_size)
     alone = isinstance(batch, int) and batch == 1
     finished = (
         search.run(state)[2]
@@ -196,9 +192,7 @@ def _rows_of(state, sources):
     """A search's state, of some sources only."""
     index, running, finished, carry = state
     beam_size = ops.shape(running["last"])[1]
-    carry = keras.tree.map_structure(
-        lambda x: _fold(take_rows(_unfold(x, beam_size), sources)), carry
-    )
+    carry = _merged(take_rows(_split(carry, beam_size), sources))
     return index, take_rows(running, sources), take_rows(finished, sources), carry
 
 
@@ -226,7 +220,10 @@ class _Search:
         self.coverage_beta = coverage_beta
         self.vocabulary_size = vocabulary_size
         self.constrain = self.rules.make_constrain()
-        self.ledger = tuple(rules.first_ledger(beam_size))
+
+    def first_ledger(self):
+        """What each hypothesis owes at the start, see `Rules`: `[batch, beam, ...]`."""
+        return _split(self.rules.first_ledger(), self.beam_size)
 
     def of(self, sources, step):
         """The same search over some sources, int32 `[n]`, by their step function."""
@@ -265,7 +262,7 @@ class _Search:
         """Keeps the `beam_size` best of two sets; ties go to the older."""
         joint = {key: ops.concatenate([old[key], new[key]], axis=1) for key in old}
         _, index = ops.top_k(joint["scores"], self.beam_size)
-        return {key: take_along(value, index) for key, value in joint.items()}
+        return _pick(joint, _flat(index, 2 * self.beam_size))
 
     def _promised(self, index, made):
         """The penalty that continuations are ranked by, None where they are of one length.
@@ -290,55 +287,61 @@ class _Search:
         shape = ops.shape(running["last"])[:2]
         last = ops.reshape(running["last"], (-1,))
         output = checked_output("beam_search", self.step(last, carry, index), self.rules)
-        ledger = {name: _fold(running[name]) for name in self.ledger}
-        log_probs = self.constrain(output, last, ledger, _fold(running["tokens"]), index)
+        ledger, tokens = _merged((running["ledger"], running["tokens"]))
+        log_probs, ledger = self.constrain(output, last, ledger, tokens, index)
         made = running["choices"] + rules.chooses(running["last"]) if rules.counts_choices else None
         values, parents, actions = _best_continuations(
             running["log_probs"],
-            _unfold(log_probs, beam_size),
+            split_axis(log_probs, beam_size),
             beam_size,
             self._promised(index, made),
             self.vocabulary_size,
         )
         # A hypothesis that ended keeps its place in the beam: fewer go on. (So a beam of one is
         # greedy search.)
-        places = beam_size - ops.sum(
+        left = beam_size - ops.sum(
             ops.cast(finished["scores"] > LOG_ZERO / 2, "int32"), axis=1, keepdims=True
         )
-        values = ops.where(ops.expand_dims(ops.arange(beam_size), 0) < places, values, LOG_ZERO)
+        values = ops.where(ops.expand_dims(ops.arange(beam_size), 0) < left, values, LOG_ZERO)
         ends = ops.equal(actions, rules.end_id)
 
-        rows = {key: take_along(value, parents) for key, value in running.items() if key != "last"}
-        ended = {key: value for key, value in rows.items() if key in finished}
-        ended["log_probs"] = values
-        ended["lengths"] = ops.broadcast_to(index, shape)
-        made = None if made is None else take_along(made, parents)
+        # Everything that a hypothesis has follows it to its place in the beam.
+        places = _flat(parents, beam_size)
+        flat_places = ops.reshape(places, (-1,))
+        rows = {key: running[key] for key in finished if key in running and key != "log_probs"}
+        rows = _pick(rows, places)
+        made = None if made is None else _pick(made, places)
+        ledger, carry, copy_log_probs, attention = take_rows(
+            (ledger, output.carry, output.copy_log_probs, output.attention), flat_places
+        )
         scores = values / length_penalty(index + 1 if made is None else made, self.length_alpha)
         if self.coverage_beta:
             penalty = coverage_penalty(
-                _fold(rows["coverage"]), rules.source_mask, self.coverage_beta
+                merge_axes(rows["coverage"], 2), rules.source_mask, self.coverage_beta
             )
             scores += ops.reshape(penalty, shape)
-        ended["scores"] = ops.where(ops.logical_and(ends, values > LOG_ZERO / 2), scores, LOG_ZERO)
+        scores = ops.where(ops.logical_and(ends, values > LOG_ZERO / 2), scores, LOG_ZERO)
+        lengths = ops.broadcast_to(index, shape)
+        ended = {**rows, "log_probs": values, "lengths": lengths, "scores": scores}
         finished = self._better(finished, ended)
 
-        flat_rows = ops.expand_dims(ops.arange(shape[0], dtype="int32") * beam_size, 1) + parents
-        flat_actions = ops.reshape(flat_rows * rules.number_of_actions + actions, (-1,))
-        attention = take_along(_unfold(output.attention, beam_size), parents)
-        ledger = {name: _fold(rows[name]) for name in self.ledger}
-        flat_chosen = ops.reshape(actions, (-1,))
+        chosen = ops.reshape(actions, (-1,))
         tokens, position, probability = rules.output(
-            flat_chosen,
-            ops.take(ops.reshape(output.log_probs, (-1,)), flat_actions),
-            ops.take(output.copy_log_probs, ops.reshape(flat_rows, (-1,)), axis=0),
-            _fold(attention),
+            chosen,
+            ops.take(
+                ops.reshape(output.log_probs, (-1,)), flat_places * rules.number_of_actions + chosen
+            ),
+            copy_log_probs,
+            attention,
             ledger,
         )
+        attention = split_axis(attention, beam_size)
+        here = ops.equal(ops.arange(ops.shape(rows["tokens"])[2], dtype="int32"), index)
         new = {
-            "tokens": _write(rows["tokens"], index, ops.reshape(tokens, shape)),
-            "copied_from": _write(rows["copied_from"], index, ops.reshape(position, shape)),
+            "tokens": _write(rows["tokens"], here, ops.reshape(tokens, shape)),
+            "copied_from": _write(rows["copied_from"], here, ops.reshape(position, shape)),
             "copy_probability": _write(
-                rows["copy_probability"], index, ops.reshape(probability, shape)
+                rows["copy_probability"], here, ops.reshape(probability, shape)
             ),
             "log_probs": ops.where(ends, LOG_ZERO, values),
             "coverage": rows["coverage"] + attention,
@@ -346,13 +349,9 @@ class _Search:
         }
         if made is not None:
             new["choices"] = made
-        ledger = rules.pay(ledger, flat_chosen, tokens, position, index)
-        new.update({name: _unfold(value, beam_size) for name, value in ledger.items()})
+        new["ledger"] = _split(rules.pay(ledger, chosen, tokens, position), beam_size)
         if "attention" in running:
-            new["attention"] = _write(rows["attention"], index, attention)
-        carry = keras.tree.map_structure(
-            lambda x: _fold(take_along(_unfold(x, beam_size), parents)), output.carry
-        )
+            new["attention"] = _write(rows["attention"], here, attention)
         return index + 1, new, finished, carry
 
 
@@ -382,15 +381,16 @@ def _best_continuations(so_far, log_probs, beam_size, divisors=None, at_least=0)
     # Two small selections are cheaper than one over beam * actions, and give the same: a hypothesis
     # has at most `beam_size` continuations among the best. What a hypothesis has so far does not
     # order its own continuations, so it is added to these few alone.
-    _, tokens = top_k(
+    best, tokens = top_k(
         (so_far + log_probs) / divisors if of_actions else log_probs, beam_size, at_least
     )
-    values = so_far + take_along(log_probs, tokens)
+    values = so_far + (take_along(log_probs, tokens) if of_actions else best)
     ranks = values
     if divisors is not None:
         ranks = values / (ops.take(divisors, tokens) if of_actions else divisors)
-    flat = [ops.reshape(x, (-1, beam_size * beam_size)) for x in (ranks, values, tokens)]
-    _, index = ops.top_k(flat[0], beam_size)
+    number = beam_size * beam_size
+    _, index = ops.top_k(ops.reshape(ranks, (-1, number)), beam_size)
     index = ops.cast(index, "int32")
-    values, actions = (take_along(x, index) for x in flat[1:])
+    places = _flat(index, number)
+    values, actions = (ops.take(ops.reshape(x, (-1,)), places) for x in (values, tokens))
     return values, index // beam_size, actions

@@ -8,7 +8,13 @@ from keras_models.decoding import actions as action_space
 from keras_models.decoding.order import BLANK, TEXT, Standing
 from keras_models.decoding.span_order import SpanOrder
 from keras_models.layers.gathering import take_along
-from keras_models.layers.numerics import LOG_ZERO, first_places, log_add, take_rows
+from keras_models.layers.numerics import (
+    LOG_ZERO,
+    first_places,
+    log_add,
+    repeat_rows,
+    take_rows,
+)
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
 
@@ -102,16 +108,28 @@ class Protection(typing.NamedTuple):
             order=None if self.order is None else self.order.of(sources),
         )
 
-    def first_ledger(self, hypotheses):
-        """The ledger at the start, `[batch, hypotheses, ...]`."""
-        batch, source_length = ops.shape(self.source)
-        shape = (batch, hypotheses)
-        owed = ops.broadcast_to(ops.expand_dims(self.source, 1), (*shape, source_length))
-        others = {} if self.order is None else self.order.first_ledger(shape, source_length)
-        return {"owed": owed, **others}
+    def repeat(self, times):
+        """The same for a batch of which each row stands `times` times."""
+        shared = len(self.vocabulary.shape) == 1
+        return self._replace(
+            vocabulary=self.vocabulary if shared else repeat_rows(self.vocabulary, times),
+            source=repeat_rows(self.source, times),
+            order=None if self.order is None else self.order.repeat(times),
+        )
+
+    def first_ledger(self):
+        """The ledger at the start, of one hypothesis for each source."""
+        others = {} if self.order is None else self.order.first_ledger()
+        return {"owed": ops.convert_to_tensor(self.source, dtype="bool"), **others}
 
     def standing(self, ledger, index, max_length):
-        """Returns what is possible now, a `Standing`; see `forbid` for the arguments."""
+        """Returns what is possible now, a `Standing`.
+
+        Args:
+            ledger: what is owed, `[batch, ...]`.
+            index: tokens output so far, a scalar.
+            max_length: the longest output, a scalar.
+        """
         if self.order is not None:
             return self.order.standing(ledger, index, max_length)
         number = ops.sum(ops.cast(ledger["owed"], "int32"), axis=-1, keepdims=True)
@@ -120,32 +138,28 @@ class Protection(typing.NamedTuple):
         unfinished = ops.logical_and(number > 0, room > 0)
         return Standing(ledger["owed"], unfinished, slack, slack > 0, slack > 0)
 
-    def forbid(
-        self, log_probs, ledger, extended_ids, index, max_length, end_id=END_ID, places=None
-    ):
+    def forbid(self, log_probs, ledger, standing, extended_ids, end_id=END_ID, places=None):
         """Applies the guarantee to a step's distribution, after `constraints`.
 
         Args:
-            log_probs: float `[rows, V + L * source_length]`, over actions.
-            ledger: what is owed, `[rows, ...]`.
-            extended_ids: int `[rows, source_length]`.
-            index: tokens output so far, a scalar.
-            max_length: the longest output, a scalar.
+            log_probs: float `[batch, V + L * source_length]`, over actions.
+            ledger: what is owed, `[batch, ...]`.
+            standing: what `standing` returned for it.
+            extended_ids: int `[batch, source_length]`.
             places: what `first_places(extended_ids)` gives, if it is known already.
 
         Returns:
             Like `log_probs`.
         """
-        standing = self.standing(ledger, index, max_length)
         unfinished = standing.unfinished
-        pays, breaks, wasteful, owed_ids = self._consequences(
-            log_probs, ledger, standing, extended_ids
+        pays, breaks, wasteful, owed_ids, here_owed = self._consequences(
+            ledger, standing, extended_ids
         )
         is_end = ops.expand_dims(
             ops.equal(ops.arange(ops.shape(log_probs)[1], dtype="int32"), end_id), 0
         )
         paying = ops.logical_and(pays > 0, ops.logical_not(breaks))
-        payments, count = self._payments(log_probs, paying, owed_ids, extended_ids, places)
+        payments, count = self._payments(log_probs, paying, here_owed, extended_ids, places)
         log_end = log_probs[:, end_id : end_id + 1]
         # p + p(end) p / sum is p (1 + p(end) / sum): the same for all that pay.
         share = log_end - ops.logsumexp(payments, axis=-1, keepdims=True)
@@ -172,8 +186,6 @@ class Protection(typing.NamedTuple):
 
         An example is a pair that was just opened, if the model would only close it.
         """
-        rows = ops.shape(log_probs)[0]
-        roles, _, blank = self.order.rows(rows)
         ids = ops.cast(extended_ids, "int32")
         vocabulary_size = ops.shape(self.vocabulary)[-1]
         source_length = ops.shape(ids)[1]
@@ -181,12 +193,12 @@ class Protection(typing.NamedTuple):
             take_along(log_probs, ids),
             log_probs[:, vocabulary_size : vocabulary_size + source_length],
         )
-        said = ops.where(ops.equal(roles, TEXT), said, LOG_ZERO)
+        said = ops.where(ops.equal(self.order.roles, TEXT), said, LOG_ZERO)
         stuck = ops.logical_and(
             standing.unfinished, ops.logical_not(ops.any(standing.payable, axis=-1, keepdims=True))
         )
         stuck = ops.logical_and(stuck, ops.max(said, axis=-1, keepdims=True) <= LEAST_LOG_PROB)
-        words = ops.logical_not(ops.logical_or(self._words(rows), blank))
+        words = ops.logical_not(ops.logical_or(self._words(), self.order.blank_words()))
         words = ops.logical_and(words, ops.arange(vocabulary_size, dtype="int32") > END_ID)
         words = ops.pad(
             words,
@@ -197,21 +209,20 @@ class Protection(typing.NamedTuple):
             ops.logical_and(words, stuck), ops.maximum(log_probs, LEAST_LOG_PROB), log_probs
         )
 
-    def _words(self, rows):
-        """The vocabulary's protected words, bool `[rows or 1, V]`."""
-        if len(self.vocabulary.shape) == 1:
-            return ops.expand_dims(self.vocabulary, 0)
-        return ops.repeat(self.vocabulary, rows // ops.shape(self.vocabulary)[0], axis=0)
+    def _words(self):
+        """The vocabulary's protected words, bool `[batch or 1, V]`."""
+        shared = len(self.vocabulary.shape) == 1
+        return ops.expand_dims(self.vocabulary, 0) if shared else self.vocabulary
 
-    def _payments(self, log_probs, paying, owed_ids, extended_ids, places):
+    def _payments(self, log_probs, paying, here_owed, extended_ids, places):
         """The log-probabilities of all actions that pay, among `LOG_ZERO`s.
 
-        Also returns how many ids are owed, float `[rows, 1]`.
+        Also returns how many ids are owed, float `[batch, 1]`.
 
         Paying tokens are in the source: they are looked up there, without a pass over all words.
 
         Returns:
-            float `[rows, source_length + L * source_length]`: of words, at the first position that
+            float `[batch, source_length + L * source_length]`: of words, at the first position that
             holds them, and of spans.
         """
         ids = ops.cast(extended_ids, "int32")
@@ -220,24 +231,25 @@ class Protection(typing.NamedTuple):
         is_first = ops.equal(
             places, ops.expand_dims(ops.arange(ops.shape(ids)[1], dtype="int32"), 0)
         )
-        is_owed = ops.logical_and(is_first, take_along(owed_ids, ids))
+        is_owed = ops.logical_and(is_first, here_owed)
         words = take_along(log_probs, ops.minimum(ids, vocabulary_size - 1))
         words = ops.where(ops.logical_and(is_owed, ids < vocabulary_size), words, LOG_ZERO)
         spans = ops.where(paying[:, vocabulary_size:], log_probs[:, vocabulary_size:], LOG_ZERO)
         count = ops.sum(ops.cast(is_owed, "float32"), axis=-1, keepdims=True)
         return ops.concatenate([words, spans], axis=1), count
 
-    def _consequences(self, log_probs, ledger, standing, extended_ids):
+    def _consequences(self, ledger, standing, extended_ids):
         """What each action does.
 
         Returns the owed tokens that it pays (int), whether it breaks the guarantee (bool), and
-        whether it leaves too little room for what is owed (bool), each `[rows, actions]`. And the
-        ids that may be paid, bool `[rows, V + source_length]`.
+        whether it leaves too little room for what is owed (bool), each `[batch, actions]`. Then the
+        ids that may be paid, bool `[batch, V + source_length]`, and the source positions that hold
+        them, bool `[batch, source_length]`.
         """
         rows, source_length = ops.shape(ledger["owed"])
         vocabulary_size = ops.shape(self.vocabulary)[-1]
         ids = ops.cast(extended_ids, "int32")
-        source = ops.repeat(self.source, rows // ops.shape(self.source)[0], axis=0)
+        source = self.source
         # Which ids are owed: a surface form's occurrences share one id.
         is_owed = action_space.flagged_ids(standing.payable, ids, vocabulary_size + source_length)
         word_owed = is_owed[:, :vocabulary_size]
@@ -246,13 +258,12 @@ class Protection(typing.NamedTuple):
         text = ops.logical_not(standing.text_fits)
         blank, blank_here, span_order = text, False, None
         if self.order is not None:
-            roles, _, blank_words = self.order.rows(rows)
-            blank = ops.where(blank_words, ops.logical_not(standing.blank_fits), text)
-            blank_here = ops.equal(roles, BLANK)
+            blank = ops.where(self.order.blank_words(), ops.logical_not(standing.blank_fits), text)
+            blank_here = ops.equal(self.order.roles, BLANK)
             if self.max_span > 1:
                 span_order = SpanOrder(self.order, ledger)
         pays = [ops.cast(word_owed, "int32")]
-        breaks = [ops.logical_and(self._words(rows), ops.logical_not(word_owed))]
+        breaks = [ops.logical_and(self._words(), ops.logical_not(word_owed))]
         wasteful = [ops.logical_and(blank, ops.logical_not(word_owed))]
 
         # A copy of one token does what its word does.
@@ -288,21 +299,26 @@ class Protection(typing.NamedTuple):
                 pays.append(paid)
                 breaks.append(broken)
                 wasteful.append(ops.broadcast_to(waste > standing.slack, ops.shape(broken)))
-        return (*(ops.concatenate(parts, axis=1) for parts in (pays, breaks, wasteful)), is_owed)
+        actions = (ops.concatenate(parts, axis=1) for parts in (pays, breaks, wasteful))
+        return *actions, is_owed, here_owed
 
-    def pay(self, ledger, tokens, extended_ids, index, max_length):
-        """Returns the ledger after `tokens [rows]` are output, as the tokens at `index`.
+    def pay(self, ledger, payable, tokens, extended_ids):
+        """Returns the ledger after `tokens [batch]` are output.
 
         One occurrence of each is paid.
+
+        Args:
+            ledger, payable: before them; `payable` is that of the ledger's `Standing`.
+            tokens: int32 `[batch]`, extended ids.
+            extended_ids: int `[batch, source_length]`.
         """
         ids = ops.cast(extended_ids, "int32")
         vocabulary_size = ops.shape(self.vocabulary)[-1]
         if self.order is not None:
-            standing = self.order.standing(ledger, index, max_length)
-            return self.order.settle(ledger, standing, tokens, ids, vocabulary_size)
+            return self.order.settle(ledger, payable, tokens, ids, vocabulary_size)
         owed = ledger["owed"]
         surface = action_space.surfaces(ops.expand_dims(tokens, -1), ids, vocabulary_size)
-        matches = ops.logical_and(owed, ops.equal(ids, surface))
+        matches = ops.logical_and(payable, ops.equal(ids, surface))
         first = ops.expand_dims(
             ops.cast(ops.argmax(ops.cast(matches, "int32"), axis=-1), "int32"), -1
         )

@@ -65,7 +65,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         "last": ops.full((batch,), rules.start_id, dtype="int32"),
         "ended": ops.zeros((batch,), dtype="bool"),
     }
-    ledger = rules.first_ledger_of_rows()
+    ledger = rules.first_ledger()
     state.update(ledger)
     if rules.counts_choices:
         state["choices"] = ops.zeros((batch,), dtype="int32")
@@ -78,7 +78,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
     def body(index, state, carry):
         output = checked_output("greedy_search", step(state["last"], carry, index), rules)
         owes = {name: state[name] for name in ledger}
-        log_probs = constrain(output, state["last"], owes, state["tokens"], index)
+        log_probs, owes = constrain(output, state["last"], owes, state["tokens"], index)
         action = choose(log_probs, index)
         index_of_action = ops.expand_dims(action, -1)
         chosen = take_along(log_probs, index_of_action)[:, 0]
@@ -108,7 +108,7 @@ def follow_path(step, carry, rules, choose, length_alpha, coverage_beta, return_
         }
         if rules.counts_choices:
             new["choices"] = state["choices"] + ops.where(running, rules.chooses(state["last"]), 0)
-        new.update(rules.pay(owes, action, token, position, index))
+        new.update(rules.pay(owes, action, token, position))
         if return_attention:
             new["attention"] = write("attention", output.attention)
         return index + 1, new, output.carry

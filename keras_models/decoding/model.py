@@ -49,6 +49,7 @@ def decode(
     uniforms=None,
     shortlist=None,
     tables=None,
+    compact=True,
     **options,
 ):
     """Searches for the best outputs of a model, or draws some.
@@ -83,6 +84,8 @@ def decode(
             words and the copies.
         tables: what `model.decoding_tables()` returned, which is the same for all sources and saves
             each step a product; or None.
+        compact: whether a beam search goes on with fewer sources once half of them have ended (see
+            `step_of` of `beam_search`); without it the search's graph is half as large.
         **options: of `beam_search`.
 
     Raises:
@@ -174,7 +177,7 @@ def decode(
             beam_size=beam_size,
             n_best=n_best,
             vocabulary_size=size,
-            step_of=step_of,
+            step_of=step_of if compact else None,
             **options,
         )
     if shortlist is not None:

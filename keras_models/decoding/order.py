@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_models.decoding.actions import flagged_ids, surfaces
 from keras_models.layers.gathering import take_along
-from keras_models.layers.numerics import take_rows
+from keras_models.layers.numerics import repeat_rows, take_rows
 
 #: The role of each source token. `KEPT` and all that follow are protected. A text with tags that
 #: are not well nested, or with other structure, has no tags but `CHAINED` ones.
@@ -74,6 +74,11 @@ class Order(typing.NamedTuple):
         blank = self.blank if len(self.blank.shape) == 1 else take_rows(self.blank, sources)
         return Order(take_rows(self.roles, sources), take_rows(self.links, sources), blank)
 
+    def repeat(self, times):
+        """The same for a batch of which each row stands `times` times."""
+        blank = self.blank if len(self.blank.shape) == 1 else repeat_rows(self.blank, times)
+        return Order(repeat_rows(self.roles, times), repeat_rows(self.links, times), blank)
+
     def whole_pairs(self, source):
         """Returns `source [batch, source_length]` without tags whose partner it lacks."""
         closing = self._is_closing(self.roles)
@@ -83,24 +88,20 @@ class Order(typing.NamedTuple):
         left = flagged_ids(missing, partners, ops.shape(source)[1])
         return ops.logical_and(source, ops.logical_not(ops.logical_or(alone, left)))
 
-    @staticmethod
-    def first_ledger(shape, source_length):
-        """The parts of a ledger besides `owed` at the start, for hypotheses of a shape."""
+    def first_ledger(self):
+        """The parts of a ledger besides `owed` at the start."""
+        shape = ops.shape(self.roles)
         return {
-            "depth": ops.zeros((*shape, source_length), dtype="int32"),
-            "filled": ops.zeros(shape, dtype="int32"),
+            "depth": ops.zeros(shape, dtype="int32"),
+            "filled": ops.zeros(shape[:1], dtype="int32"),
         }
 
-    def rows(self, number):
-        """Roles, links and blank words of `number` rows, the hypotheses of a source together."""
-        times = number // ops.shape(self.roles)[0]
-        blank = ops.expand_dims(self.blank, 0)
-        if len(self.blank.shape) > 1:
-            blank = ops.repeat(self.blank, times, axis=0)
-        return ops.repeat(self.roles, times, axis=0), ops.repeat(self.links, times, axis=0), blank
+    def blank_words(self):
+        """The words that are not content, bool `[batch or 1, vocabulary_size]`."""
+        return ops.expand_dims(self.blank, 0) if len(self.blank.shape) == 1 else self.blank
 
     def standing(self, ledger, index, max_length):
-        """Returns the `Standing` of hypotheses.
+        """Returns the `Standing` of hypotheses, one for each row of the order.
 
         Args:
             ledger: dict of `owed`, `depth` and `filled`.
@@ -109,12 +110,13 @@ class Order(typing.NamedTuple):
         """
         owed, depth = ledger["owed"], ledger["depth"]
         filled = ops.expand_dims(ledger["filled"], -1)
-        roles, links, _ = self.rows(ops.shape(owed)[0])
+        roles, links = self.roles, self.links
         open_tags = ops.max(depth, axis=-1, keepdims=True)
         linked = ops.maximum(links - 1, 0)
-        waits = ops.logical_and(links > 0, take_along(owed, linked))
+        is_owed, level = take_along((owed, depth), linked)
+        waits = ops.logical_and(links > 0, is_owed)
         closes = self._is_closing(roles)
-        level = ops.where(closes, take_along(depth, linked), 0)
+        level = ops.where(closes, level, 0)
         may_close = ops.logical_and(
             ops.logical_and(level > 0, ops.equal(level, open_tags)),
             ops.logical_or(ops.equal(roles, EMPTY_CLOSING), filled >= level),
@@ -179,24 +181,24 @@ class Order(typing.NamedTuple):
             blank_fits=ops.logical_and(slack >= 1, left >= wanting),
         )
 
-    def settle(self, ledger, standing, tokens, extended_ids, vocabulary_size):
+    def settle(self, ledger, payable, tokens, extended_ids, vocabulary_size):
         """Returns the ledger once `tokens [rows]` are output.
 
-        One occurrence is paid: the first of those that may be.
+        One occurrence is paid: the first of those that are payable.
         """
         owed, depth, filled = ledger["owed"], ledger["depth"], ledger["filled"]
         rows, source_length = ops.shape(owed)
-        roles, links, blank = self.rows(rows)
+        roles, links, blank = self.roles, self.links, self.blank_words()
         ids = ops.cast(extended_ids, "int32")
         said = surfaces(ops.expand_dims(tokens, -1), ids, vocabulary_size)
-        matches = ops.logical_and(standing.payable, ops.equal(ids, said))
+        matches = ops.logical_and(payable, ops.equal(ids, said))
         pays = ops.any(matches, axis=-1)
         place = ops.expand_dims(ops.cast(ops.argmax(matches, axis=-1), "int32"), -1)
         positions = ops.expand_dims(ops.arange(source_length, dtype="int32"), 0)
         here = ops.logical_and(matches, ops.equal(positions, place))
 
-        role = take_along(roles, place)[:, 0]
-        partner = take_along(links, place) - 1
+        role, link = take_along((roles, links), place)
+        role, partner = role[:, 0], link - 1
         closes = ops.logical_and(pays, self._is_closing(role))
         open_tags = ops.max(depth, axis=-1)
         depth = ops.where(

@@ -10,12 +10,17 @@ from keras_models.decoding.hypotheses import provenance
 from keras_models.decoding.repetition import repeating_actions
 from keras_models.decoding.whole_words import REGISTER
 from keras_models.layers.gathering import take_along
-from keras_models.layers.numerics import LOG_ZERO, first_places, take_rows
+from keras_models.layers.numerics import LOG_ZERO, first_places, repeat_rows, take_rows
 
 #: What the length of an output counts where its score is normalised: its tokens, each copied one
 #: among them; or what was chosen, a copied span once, as Zhou et al. 2018 do. The end counts in
 #: both. Without spans they are the same.
 LENGTH_UNITS = ("tokens", "choices")
+
+# The parts of `Rules` that have rows of their own.
+_PARTS = ("protection", "whole_words", "piece_repeats")
+#: The part of a ledger that says, within a step, which owed tokens may be output.
+PAYABLE = "payable"
 
 
 class Rules(typing.NamedTuple):
@@ -91,33 +96,34 @@ class Rules(typing.NamedTuple):
 
     def repeat(self, times):
         """The same rules for a batch of which each row stands `times` times."""
-        if times == 1:
-            return self
-        return self._replace(
-            extended_ids=ops.repeat(self.extended_ids, times, axis=0),
-            source_mask=ops.repeat(self.source_mask, times, axis=0),
-            whole_words=None if self.whole_words is None else self.whole_words.repeat(times),
-            piece_repeats=None if self.piece_repeats is None else self.piece_repeats.repeat(times),
+        return self._of_parts(
+            lambda part: part.repeat(times), lambda tensor: repeat_rows(tensor, times)
         )
 
     def of(self, sources):
         """The same rules, not yet repeated, for some of the sources, int32 `[n]`."""
+        return self._of_parts(
+            lambda part: part.of(sources), lambda tensor: take_rows(tensor, sources)
+        )
+
+    def _of_parts(self, of_part, of_tensor):
+        """The same rules for other rows."""
+        parts = {name: getattr(self, name) for name in _PARTS}
         return self._replace(
-            extended_ids=take_rows(self.extended_ids, sources),
-            source_mask=take_rows(self.source_mask, sources),
-            protection=None if self.protection is None else self.protection.of(sources),
-            whole_words=None if self.whole_words is None else self.whole_words.of(sources),
-            piece_repeats=None if self.piece_repeats is None else self.piece_repeats.of(sources),
+            extended_ids=of_tensor(self.extended_ids),
+            source_mask=of_tensor(self.source_mask),
+            **{name: of_part(part) for name, part in parts.items() if part is not None},
         )
 
     def make_constrain(self):
         """Returns the function of all rules.
 
-        It is `(output, last, ledger, tokens, index) -> log_probs [rows, actions]`.
+        It is `(output, last, ledger, tokens, index) -> log_probs [rows, actions], ledger`.
 
         `output` is the step's `StepOutput`, `last` int32 `[rows]` the last actions, `tokens` int32
         `[rows, max_length]` what was output so far, and `ledger` what is owed, see `Protection`,
-        and the word that is being copied, see `WholeWords`; it is empty without both.
+        and the word that is being copied, see `WholeWords`; it is empty without both. The ledger
+        that is returned is the one for `output` and `pay`: it has what may be paid now, too.
         """
         vocabulary_size, source_length = self.vocabulary_size, self.source_length
         constrain = constraints(
@@ -150,23 +156,17 @@ class Rules(typing.NamedTuple):
             log_probs = constrain(log_probs, index)
             if self.replace_unknown:
                 # Without a replacement, no `[UNK]`.
-                nothing = ops.logical_not(
-                    ops.any(self._replaceable(ops.shape(log_probs)[0]), axis=-1, keepdims=True)
-                )
+                nothing = ops.logical_not(ops.any(self._replaceable(), axis=-1, keepdims=True))
                 is_unknown = ops.arange(ops.shape(log_probs)[1], dtype="int32") == self.unknown_id
                 log_probs = ops.where(
                     ops.logical_and(nothing, ops.expand_dims(is_unknown, 0)), LOG_ZERO, log_probs
                 )
             if self.protection is not None:
+                standing = self.protection.standing(ledger, index, self.max_length)
                 log_probs = self.protection.forbid(
-                    log_probs,
-                    ledger,
-                    self.extended_ids,
-                    index,
-                    self.max_length,
-                    self.end_id,
-                    places,
+                    log_probs, ledger, standing, self.extended_ids, self.end_id, places
                 )
+                ledger = {**ledger, PAYABLE: standing.payable}
             allowed = log_probs
             if self.whole_words is not None:
                 additions = self.whole_words.additions(
@@ -184,7 +184,7 @@ class Rules(typing.NamedTuple):
                 )
             if self.whole_words is not None:
                 log_probs = self.whole_words.force(log_probs, allowed, next_action)
-            return log_probs
+            return log_probs, ledger
 
         return apply
 
@@ -222,21 +222,17 @@ class Rules(typing.NamedTuple):
 
     def _attended(self, attention):
         """The replaceable position with the highest attention, int32 `[rows]`, and its weight."""
-        weights = ops.where(self._replaceable(ops.shape(attention)[0]), attention, -1.0)
+        weights = ops.where(self._replaceable(), attention, -1.0)
         return ops.cast(ops.argmax(weights, axis=-1), "int32"), ops.max(weights, axis=-1)
 
-    def _replaceable(self, rows):
+    def _replaceable(self):
         """The tokens that may stand for `[UNK]`, bool `[rows, source_length]`.
 
         Guaranteed tokens are not among them.
         """
         if self.protection is None:
             return self.source_mask
-        source = self.protection.source
-        return ops.logical_and(
-            self.source_mask,
-            ops.logical_not(ops.repeat(source, rows // ops.shape(source)[0], axis=0)),
-        )
+        return ops.logical_and(self.source_mask, ops.logical_not(self.protection.source))
 
     def output(self, actions, log_probs, copy_log_probs, attention, ledger=None):
         """The outputs of the chosen actions.
@@ -246,7 +242,7 @@ class Rules(typing.NamedTuple):
             log_probs: float32 `[rows]`, of these actions.
             copy_log_probs: float32 `[rows, source_length]`.
             attention: float32 `[rows, source_length]`.
-            ledger: before these actions; or None.
+            ledger: before these actions, as the function of all rules returned it; or None.
 
         Returns:
             tokens int32 `[rows]` (extended ids), copied_from int32 `[rows]`, copy_probability
@@ -280,46 +276,27 @@ class Rules(typing.NamedTuple):
             probability = ops.where(unknown, weight, probability)
         return tokens, copied_from, probability
 
-    def first_ledger(self, hypotheses):
-        """The ledger at the start, `[batch, hypotheses, ...]`.
+    def first_ledger(self):
+        """The ledger at the start, of one hypothesis for each row.
 
-        It has the owed tokens, of the protection's batch, and the word that is being copied.
+        It has the owed tokens and the word that is being copied.
         """
-        ledger = {} if self.protection is None else self.protection.first_ledger(hypotheses)
+        ledger = {} if self.protection is None else self.protection.first_ledger()
         if self.whole_words is not None:
-            batch = ops.shape(self.extended_ids)[0]
-            ledger = {**ledger, **self.whole_words.first_ledger((batch, hypotheses))}
+            ledger = {**ledger, **self.whole_words.first_ledger(ops.shape(self.extended_ids)[:1])}
         return ledger
 
-    def first_ledger_of_rows(self):
-        """The same for rules that are repeated already, `[rows, ...]`."""
-        rows = ops.shape(self.extended_ids)[0]
-        ledger = {}
-        if self.protection is not None:
-            repeats = rows // ops.shape(self.protection.source)[0]
-            ledger = {
-                name: ops.reshape(value, (rows, *ops.shape(value)[2:]))
-                for name, value in self.protection.first_ledger(repeats).items()
-            }
-        if self.whole_words is not None:
-            ledger = {**ledger, **self.whole_words.first_ledger((rows,))}
-        return ledger
-
-    def pay(self, ledger, actions, tokens, copied_from, index):
-        """Returns the ledger once `tokens [rows]` are output, as the tokens at `index`.
+    def pay(self, ledger, actions, tokens, copied_from):
+        """Returns the ledger once `tokens [rows]` are output.
 
         Args:
-            ledger: before them.
+            ledger: before them, as the function of all rules returned it.
             actions, tokens, copied_from: int32 `[rows]`, what was chosen, and what `output` made
                 of it.
-            index: a scalar.
         """
-        if not ledger:
-            return ledger
         new = {}
         if self.protection is not None:
-            owed = {name: value for name, value in ledger.items() if name != REGISTER}
-            new = self.protection.pay(owed, tokens, self.extended_ids, index, self.max_length)
+            new = self.protection.pay(ledger, ledger[PAYABLE], tokens, self.extended_ids)
         if self.whole_words is not None:
             # What replaces `[UNK]` may be written as something else.
             replaced = ops.equal(actions, self.unknown_id)

@@ -27,11 +27,11 @@ class SpanOrder:
 
     def __init__(self, order, ledger):
         owed, depth = ledger["owed"], ledger["depth"]
-        roles, links, _ = order.rows(ops.shape(owed)[0])
+        roles, links = order.roles, order.links
         linked = ops.maximum(links - 1, 0)
         self.owed, self.roles, self.links = owed, roles, links
-        self.waits = ops.logical_and(links > 0, take_along(owed, linked))
-        self.level = take_along(depth, linked)
+        is_owed, self.level = take_along((owed, depth), linked)
+        self.waits = ops.logical_and(links > 0, is_owed)
         self.open_tags = ops.max(depth, axis=-1, keepdims=True)
         self.filled = ops.expand_dims(ledger["filled"], -1)
         self.starts = ops.expand_dims(ops.arange(ops.shape(owed)[1], dtype="int32"), 0)

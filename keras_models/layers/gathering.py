@@ -1,9 +1,12 @@
 """Picking entries of each row."""
 
+import keras
 from keras import ops
 
+from keras_models.layers.axes import merge_axes, product, split_axis
 
-def take_along(tensor, index):
+
+def take_along(tree, index):
     """Picks entries of each row's own axis, the last one of the index.
 
         result[b, ..., i, j, ...] = tensor[b, ..., index[b, ..., i], j, ...]
@@ -13,12 +16,12 @@ def take_along(tensor, index):
     every compiled program of an exported model keeps all of its operations in memory.
 
     Args:
-        tensor: `[batch, ..., size, ...]`.
-        index: int `[batch, ..., number]`; its leading axes are those of `tensor`, its values in
+        tree: a tensor `[batch, ..., size, ...]`, or a nest of tensors with the same first axes.
+        index: int `[batch, ..., number]`; its leading axes are those of a tensor, its values in
             `0..size - 1`.
 
     Returns:
-        `[batch, ..., number, ...]`.
+        `[batch, ..., number, ...]`, in the nest's structure.
 
     Example:
 
@@ -29,17 +32,17 @@ def take_along(tensor, index):
     """
     axis = len(index.shape) - 1
     if axis == 0:
-        return ops.take(tensor, index, axis=0)
+        return keras.tree.map_structure(lambda tensor: ops.take(tensor, index, axis=0), tree)
     # Asked for once: TensorFlow's graph keeps some operations for each unknown size.
-    sizes = ops.shape(tensor)
-    leading, size, rest = sizes[:axis], sizes[axis], sizes[axis + 1 :]
-    rows = leading[0]
-    for length in leading[1:]:
-        rows = rows * length
+    *leading, size = ops.shape(keras.tree.flatten(tree)[0])[: axis + 1]
     index = ops.cast(index, "int32")
-    if axis > 1:
-        number = ops.shape(index)[-1]
-        index = ops.reshape(index, (rows, number))
-    first = ops.expand_dims(ops.arange(rows, dtype="int32") * size, 1)
-    picked = ops.take(ops.reshape(tensor, (rows * size, *rest)), first + index, axis=0)
-    return ops.reshape(picked, (*leading, number, *rest)) if axis > 1 else picked
+    rows = ops.arange(product(leading), dtype="int32")
+    places = ops.expand_dims(rows * size, 1) + (index if axis == 1 else merge_axes(index, axis))
+
+    def pick(tensor):
+        picked = ops.take(merge_axes(tensor, axis + 1), places, axis=0)
+        for length in reversed(leading[1:]):
+            picked = split_axis(picked, length)
+        return picked
+
+    return keras.tree.map_structure(pick, tree)

@@ -5,6 +5,7 @@ import math
 import keras
 from keras import ops
 
+from keras_models.layers.axes import merge_axes
 from keras_models.layers.gathering import take_along
 
 # Stands for log(0): exp() of it is exactly 0 in every float type used here, and unlike -inf it
@@ -133,12 +134,10 @@ def rowwise(function, inputs):
     Returns:
         `[..., units]`.
     """
-    *leading, size = ops.shape(inputs)
-    rows = 1
-    for length in leading:
-        rows = rows * length
-    outputs = function(ops.reshape(inputs, (rows, size)))
-    return ops.reshape(outputs, (*leading, outputs.shape[-1]))
+    if len(inputs.shape) == 2:
+        return function(inputs)
+    outputs = function(merge_axes(inputs, len(inputs.shape) - 1))
+    return ops.reshape(outputs, (*ops.shape(inputs)[:-1], outputs.shape[-1]))
 
 
 def weighted_sums(inputs, weights):
@@ -296,9 +295,12 @@ def repeat_rows(tree, times):
 
     `[batch, ...]` becomes `[batch * times, ...]`.
     """
-    if isinstance(times, int) and times == 1:
+    if not isinstance(times, int):
+        return keras.tree.map_structure(lambda x: ops.repeat(x, times, axis=0), tree)
+    if times == 1:
         return tree
-    return keras.tree.map_structure(lambda x: ops.repeat(x, times, axis=0), tree)
+    # TensorFlow's repetition is three times as many operations in its graph.
+    return keras.tree.map_structure(lambda x: merge_axes(ops.stack([x] * times, axis=1), 2), tree)
 
 
 def take_rows(tree, rows):

@@ -1,6 +1,6 @@
 """The middle of a served model: ids to ids, compiled by XLA."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import keras
@@ -122,6 +122,7 @@ class Decoder(tf.Module):
         search: Callable[..., Hypotheses] = self._once
         if compiled:
             search = tf.function(search, jit_compile=True, autograph=False)
+        search = _with_one_alone(search, self.config.batch_buckets)
         hypotheses = self._decode_in_buckets(features, search)
         if not self._asks_again:
             return hypotheses
@@ -208,6 +209,8 @@ class Decoder(tf.Module):
             no_repeat_ngram=self.config.no_repeat_ngram,
             length_unit=self.config.length_unit,
             shortlist=shortlist,
+            # Few texts are explained at a time.
+            compact=not return_attention,
             tables={name: tf.convert_to_tensor(table) for name, table in self.tables.items()},
             **drawing,
         )
@@ -248,3 +251,28 @@ class Decoder(tf.Module):
         """
         mean = hypotheses["log_probs"][:, 0] / tf.cast(hypotheses["lengths"][:, 0] + 1, tf.float32)
         return tf.exp(mean) < self.config.shortlist_confidence
+
+
+def _with_one_alone(
+    search: Callable[..., Hypotheses], batches: Sequence[int]
+) -> Callable[..., Hypotheses]:
+    """Returns the same search, with a graph of its own for a batch of one text.
+
+    A search of several texts has a second loop, for the texts that are left when half have ended.
+    For one text it would only take time and memory to compile.
+
+    Args:
+        search: of `[batch, length]` tensors.
+        batches: the numbers of rows that it is called with.
+    """
+    if 1 not in batches:
+        return search
+
+    def of_one(*inputs: tf.Tensor) -> Hypotheses:
+        return search(*(tf.ensure_shape(part, [1, *part.shape[1:]]) for part in inputs))
+
+    def of_batch(*inputs: tf.Tensor) -> Hypotheses:
+        is_one = tf.equal(tf.shape(inputs[0])[0], 1)
+        return tf.cond(is_one, lambda: of_one(*inputs), lambda: search(*inputs))
+
+    return of_one if len(batches) == 1 else of_batch

@@ -106,6 +106,30 @@ def test_tables_of_the_weights_change_nothing(cell):
     assert (other.tokens != expected.tokens).any()
 
 
+def test_a_search_that_goes_on_with_all_sources_finds_the_same():
+    model, inputs = small_model(), small_inputs(batch=4)
+    expected = search(model, inputs, beam_size=3, n_best=3)
+    found = search(model, inputs, beam_size=3, n_best=3, compact=False)
+    assert_same(expected, found, tolerance=1e-5)
+
+
+@pytest.mark.skipif(not TENSORFLOW, reason="reads TensorFlow's graph")
+def test_a_search_that_goes_on_with_all_sources_has_a_loop_less():
+    import tensorflow as tf
+
+    model, inputs = small_model(), tensors(small_inputs(batch=4))
+
+    def loops(**options):
+        traced = tf.function(
+            lambda arrays: decode(model, arrays, max_length=5, beam_size=3, **options),
+            autograph=False,
+        )
+        operations = traced.get_concrete_function(inputs).graph.get_operations()
+        return sum("While" in operation.type for operation in operations)
+
+    assert loops(compact=False) == loops() - 1
+
+
 RULES = {"no_repeat_ngram": 2}
 # Head, beam, options of the model and rules of the search.
 COMPILED = [

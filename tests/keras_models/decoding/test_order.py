@@ -84,16 +84,16 @@ def test_every_step_allows_what_can_be_finished(max_length):
 
     def step(ledger, ids, kept, roles, links, log_probs, index):
         protection = protection_of(kept, roles, links)
-        return protection.forbid(constrain(log_probs, index), ledger, ids, index, max_length, END)
+        standing = protection.standing(ledger, index, max_length)
+        allowed = protection.forbid(constrain(log_probs, index), ledger, standing, ids, END)
+        return allowed, standing.payable
 
-    def pay(ledger, tokens, ids, kept, roles, links, index):
-        return protection_of(kept, roles, links).pay(ledger, tokens, ids, index, max_length)
+    def pay(ledger, payable, tokens, ids, kept, roles, links):
+        return protection_of(kept, roles, links).pay(ledger, payable, tokens, ids)
 
     random = np.random.default_rng(max_length)
     static = [ops.convert_to_tensor(array) for array in (ids, kept, roles, links)]
-    ledger = {
-        name: value[:, 0] for name, value in protection_of(*static[1:]).first_ledger(1).items()
-    }
+    ledger = protection_of(*static[1:]).first_ledger()
     prefixes = [()] * len(sources)
     ended = np.zeros(len(sources), bool)
     for index in range(max_length + 1):
@@ -101,7 +101,8 @@ def test_every_step_allows_what_can_be_finished(max_length):
         log_probs = np.where(possible, scores - 10, -1e9).astype("float32")
         log_probs = ops.convert_to_tensor(log_probs)
         now = ops.convert_to_tensor(index, dtype="int32")
-        found = numpy(shared(("order step", max_length), step, ledger, *static, log_probs, now))
+        found, payable = shared(("order step", max_length), step, ledger, *static, log_probs, now)
+        found = numpy(found)
         actions = np.full(len(sources), END)
         for row, source in enumerate(sources):
             if ended[row]:
@@ -122,7 +123,7 @@ def test_every_step_allows_what_can_be_finished(max_length):
                 token = said(source, actions[row])
                 prefixes[row] += (token if order_oracle.is_kept(token) or token == JOINER else "w",)
         tokens = ops.convert_to_tensor(actions.astype("int32"))
-        ledger = shared(("order pay", max_length), pay, ledger, tokens, *static, now)
+        ledger = shared(("order pay", max_length), pay, ledger, payable, tokens, *static)
     assert ended.all()
 
 

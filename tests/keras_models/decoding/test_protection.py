@@ -130,13 +130,11 @@ def test_forbid_agrees_with_its_definition(seed, index):
     protection = Protection(
         ops.convert_to_tensor(PROTECTED_WORDS), ops.convert_to_tensor(protected)
     )
+    ledger = {"owed": ops.convert_to_tensor(owed)}
+    standing = protection.standing(ledger, ops.convert_to_tensor(index, dtype="int32"), max_length)
     got = numpy(
         protection.forbid(
-            ops.convert_to_tensor(log_probs),
-            {"owed": ops.convert_to_tensor(owed)},
-            ops.convert_to_tensor(extended),
-            ops.convert_to_tensor(index, dtype="int32"),
-            max_length,
+            ops.convert_to_tensor(log_probs), ledger, standing, ops.convert_to_tensor(extended)
         )
     )
     for row in range(3):
@@ -180,6 +178,9 @@ def test_pay_settles_one_occurrence(token, left):
     extended = ops.convert_to_tensor(np.array([[9, 9, 6]], "int32"))
     everything = ops.ones((1, 3), "bool")
     paid = Protection(ops.convert_to_tensor(PROTECTED_WORDS), everything).pay(
-        {"owed": everything}, ops.convert_to_tensor(np.array([token], "int32")), extended, 0, 9
+        {"owed": everything},
+        everything,
+        ops.convert_to_tensor(np.array([token], "int32")),
+        extended,
     )
     assert ops.convert_to_numpy(paid["owed"])[0].tolist() == left

@@ -229,17 +229,9 @@ def test_forbid_agrees_with_its_definition_for_spans(seed, index):
     rng = np.random.default_rng(seed)
     owed = protected & (rng.random(protected.shape) < 0.7)
     log_probs = step.log_probs[:, 0]
-    got = np.exp(
-        numpy(
-            protection.forbid(
-                log_probs,
-                {"owed": ops.convert_to_tensor(owed)},
-                step.ids,
-                ops.convert_to_tensor(index),
-                6,
-            )
-        )
-    )
+    ledger = {"owed": ops.convert_to_tensor(owed)}
+    standing = protection.standing(ledger, ops.convert_to_tensor(index), max_length)
+    got = np.exp(numpy(protection.forbid(log_probs, ledger, standing, step.ids)))
     for row in range(2):
         p = np.exp(log_probs[row].astype("float64"))
         number, room = int(owed[row].sum()), max_length - index

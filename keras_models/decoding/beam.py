@@ -29,11 +29,6 @@ def _flat(index, size):
     return ops.expand_dims(rows * size, 1) + ops.cast(index, "int32")
 
 
-def _pick(tree, places):
-    """Picks from `[batch, size, ...]`, of a nest, by what `_flat` returned: `[batch, n, ...]`."""
-    return take_rows(_merged(tree), places)
-
-
 def _write(history, here, values):
     """Writes `values [batch, beam, ...]` into `history [batch, beam, time, ...]`.
 
@@ -262,7 +257,7 @@ class _Search:
         """Keeps the `beam_size` best of two sets; ties go to the older."""
         joint = {key: ops.concatenate([old[key], new[key]], axis=1) for key in old}
         _, index = ops.top_k(joint["scores"], self.beam_size)
-        return _pick(joint, _flat(index, 2 * self.beam_size))
+        return take_along(joint, index)
 
     def _promised(self, index, made):
         """The penalty that continuations are ranked by, None where they are of one length.
@@ -309,8 +304,8 @@ class _Search:
         places = _flat(parents, beam_size)
         flat_places = ops.reshape(places, (-1,))
         rows = {key: running[key] for key in finished if key in running and key != "log_probs"}
-        rows = _pick(rows, places)
-        made = None if made is None else _pick(made, places)
+        rows = take_rows(_merged(rows), places)
+        made = None if made is None else take_rows(_merged(made), places)
         ledger, carry, copy_log_probs, attention = take_rows(
             (ledger, output.carry, output.copy_log_probs, output.attention), flat_places
         )
@@ -391,6 +386,6 @@ def _best_continuations(so_far, log_probs, beam_size, divisors=None, at_least=0)
     number = beam_size * beam_size
     _, index = ops.top_k(ops.reshape(ranks, (-1, number)), beam_size)
     index = ops.cast(index, "int32")
-    places = _flat(index, number)
-    values, actions = (ops.take(ops.reshape(x, (-1,)), places) for x in (values, tokens))
+    flat = [ops.reshape(x, (-1, number)) for x in (values, tokens)]
+    values, actions = take_along(flat, index)
     return values, index // beam_size, actions

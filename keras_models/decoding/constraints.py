@@ -12,8 +12,6 @@ from keras_models.layers.numerics import (
     LOG_ZERO,
     first_places,
     log_add,
-    repeat_rows,
-    take_rows,
 )
 
 PAD_ID, UNKNOWN_ID, START_ID, END_ID = 0, 1, 2, 3
@@ -99,22 +97,13 @@ class Protection(typing.NamedTuple):
     max_span: int = 1
     order: typing.Any = None
 
-    def of(self, sources):
-        """The same for some of the sources, int32 `[n]`."""
+    def map_rows(self, function):
+        """The same for other rows, which `function` makes of each tensor."""
         shared = len(self.vocabulary.shape) == 1
         return self._replace(
-            vocabulary=self.vocabulary if shared else take_rows(self.vocabulary, sources),
-            source=take_rows(self.source, sources),
-            order=None if self.order is None else self.order.of(sources),
-        )
-
-    def repeat(self, times):
-        """The same for a batch of which each row stands `times` times."""
-        shared = len(self.vocabulary.shape) == 1
-        return self._replace(
-            vocabulary=self.vocabulary if shared else repeat_rows(self.vocabulary, times),
-            source=repeat_rows(self.source, times),
-            order=None if self.order is None else self.order.repeat(times),
+            vocabulary=self.vocabulary if shared else function(self.vocabulary),
+            source=function(self.source),
+            order=None if self.order is None else self.order.map_rows(function),
         )
 
     def first_ledger(self):

@@ -6,7 +6,6 @@ from keras import ops
 
 from keras_models.decoding.actions import flagged_ids, surfaces
 from keras_models.layers.gathering import take_along
-from keras_models.layers.numerics import repeat_rows, take_rows
 
 #: The role of each source token. `KEPT` and all that follow are protected. A text with tags that
 #: are not well nested, or with other structure, has no tags but `CHAINED` ones.
@@ -69,15 +68,10 @@ class Order(typing.NamedTuple):
     links: typing.Any
     blank: typing.Any
 
-    def of(self, sources):
-        """The same for some of the sources, int32 `[n]`."""
-        blank = self.blank if len(self.blank.shape) == 1 else take_rows(self.blank, sources)
-        return Order(take_rows(self.roles, sources), take_rows(self.links, sources), blank)
-
-    def repeat(self, times):
-        """The same for a batch of which each row stands `times` times."""
-        blank = self.blank if len(self.blank.shape) == 1 else repeat_rows(self.blank, times)
-        return Order(repeat_rows(self.roles, times), repeat_rows(self.links, times), blank)
+    def map_rows(self, function):
+        """The same for other rows, which `function` makes of each tensor."""
+        blank = self.blank if len(self.blank.shape) == 1 else function(self.blank)
+        return Order(function(self.roles), function(self.links), blank)
 
     def whole_pairs(self, source):
         """Returns `source [batch, source_length]` without tags whose partner it lacks."""

@@ -6,7 +6,6 @@ from keras import ops
 
 from keras_models.decoding import actions as action_space
 from keras_models.layers.gathering import take_along
-from keras_models.layers.numerics import take_rows
 
 #: The longest run of pieces whose repetition is counted.
 LONGEST_RUN = 2
@@ -29,20 +28,12 @@ class PieceRepeats(typing.NamedTuple):
     source: typing.Any
     most: int
 
-    def of(self, sources):
-        """The same for some of the sources, int32 `[n]`."""
+    def map_rows(self, function):
+        """The same for other rows, which `function` makes of each tensor."""
         shared = len(self.vocabulary.shape) == 1
         return self._replace(
-            vocabulary=self.vocabulary if shared else take_rows(self.vocabulary, sources),
-            source=take_rows(self.source, sources),
-        )
-
-    def repeat(self, times):
-        """The same for a batch of which each row stands `times` times."""
-        shared = len(self.vocabulary.shape) == 1
-        return self._replace(
-            vocabulary=self.vocabulary if shared else ops.repeat(self.vocabulary, times, axis=0),
-            source=ops.repeat(self.source, times, axis=0),
+            vocabulary=self.vocabulary if shared else function(self.vocabulary),
+            source=function(self.source),
         )
 
     def exempt(self, extended_ids):

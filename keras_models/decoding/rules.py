@@ -96,23 +96,19 @@ class Rules(typing.NamedTuple):
 
     def repeat(self, times):
         """The same rules for a batch of which each row stands `times` times."""
-        return self._of_parts(
-            lambda part: part.repeat(times), lambda tensor: repeat_rows(tensor, times)
-        )
+        return self._map_rows(lambda tensor: repeat_rows(tensor, times))
 
     def of(self, sources):
         """The same rules, not yet repeated, for some of the sources, int32 `[n]`."""
-        return self._of_parts(
-            lambda part: part.of(sources), lambda tensor: take_rows(tensor, sources)
-        )
+        return self._map_rows(lambda tensor: take_rows(tensor, sources))
 
-    def _of_parts(self, of_part, of_tensor):
-        """The same rules for other rows."""
+    def _map_rows(self, function):
+        """The same rules for other rows, which `function` makes of each tensor."""
         parts = {name: getattr(self, name) for name in _PARTS}
         return self._replace(
-            extended_ids=of_tensor(self.extended_ids),
-            source_mask=of_tensor(self.source_mask),
-            **{name: of_part(part) for name, part in parts.items() if part is not None},
+            extended_ids=function(self.extended_ids),
+            source_mask=function(self.source_mask),
+            **{name: part.map_rows(function) for name, part in parts.items() if part is not None},
         )
 
     def make_constrain(self):

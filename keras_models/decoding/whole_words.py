@@ -7,7 +7,7 @@ from keras import ops
 from keras_models.decoding import actions as action_space
 from keras_models.decoding.constraints import LEAST_LOG_PROB
 from keras_models.layers.gathering import take_along
-from keras_models.layers.numerics import LOG_ZERO, first_places, take_rows
+from keras_models.layers.numerics import LOG_ZERO, first_places
 
 #: The part of a ledger that holds the word that is being copied.
 REGISTER = "word_copied"
@@ -44,13 +44,9 @@ class WholeWords(typing.NamedTuple):
     max_span: int = 1
     merges: bool = True
 
-    def of(self, sources):
-        """The same for some of the sources, int32 `[n]`."""
-        return self._replace(continues=take_rows(self.continues, sources))
-
-    def repeat(self, times):
-        """The same for a batch of which each row stands `times` times."""
-        return self._replace(continues=ops.repeat(self.continues, times, axis=0))
+    def map_rows(self, function):
+        """The same for other rows, which `function` makes of each tensor."""
+        return self._replace(continues=function(self.continues))
 
     @staticmethod
     def first_ledger(shape):

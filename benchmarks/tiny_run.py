@@ -4,7 +4,8 @@
 
 Each round gives `verbatim run` the same pairs and a new folder, from the start of its process to
 its end. Seconds of components are those that the run itself reports in `run.json`. The rest is the
-start of the process, its imports and its end.
+start of the process, its imports and its end. The recipe trains and exports a baseline too; each
+round has a second run without one.
 """
 
 import argparse
@@ -43,9 +44,10 @@ SETTINGS = (
 )
 VERBS = {"Delete": "Supprimer", "Open": "Ouvrir", "Close": "Fermer", "Move": "Déplacer"}
 NOUNS = {"page": "la page", "file": "le fichier", "folder": "le dossier", "site": "le site"}
+NO_BASELINE = ("baseline.head=",)
 PAIRS_OF_A_PHRASE = 5
-#: The row of the whole process, and that of what is no component.
-WHOLE, REST = "whole run", "start, imports and end"
+#: The rows of whole processes, and that of what is no component.
+WHOLE, ALONE, REST = "whole run", "whole run, no baseline", "start, imports and end"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -77,15 +79,15 @@ def write_pairs(path: pathlib.Path) -> int:
     return len(lines)
 
 
-def command(data: pathlib.Path, output: pathlib.Path) -> list[str]:
-    """Returns the command of a run."""
-    settings = [word for setting in SETTINGS for word in ("--set", setting)]
+def command(data: pathlib.Path, output: pathlib.Path, settings: Sequence[str] = ()) -> list[str]:
+    """Returns the command of a run, with more settings than those of every run."""
+    settings = [word for setting in (*SETTINGS, *settings) for word in ("--set", setting)]
     program = [sys.executable, "-m", "pipeline.commands.main", "run", RECIPE]
     return [*program, "--data", str(data), "--output", str(output), *settings]
 
 
-def measure() -> Run:
-    """Runs once.
+def measure(settings: Sequence[str] = ()) -> Run:
+    """Runs once, with more settings than those of every run.
 
     Raises:
         RuntimeError: the run failed.
@@ -96,7 +98,7 @@ def measure() -> Run:
         log = pathlib.Path(scratch) / "log"
         with log.open("wb") as file:
             started = time.perf_counter()
-            process = subprocess.Popen(command(data, output), stdout=file, stderr=file)
+            process = subprocess.Popen(command(data, output, settings), stdout=file, stderr=file)
             _, status, used = os.wait4(process.pid, 0)
             seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
@@ -109,30 +111,42 @@ def measure() -> Run:
     return Run(seconds, used.ru_utime + used.ru_stime, used.ru_maxrss * 1024, components)
 
 
-def rows_of(runs: Sequence[Run]) -> list[MeasuredRow]:
-    """Returns the rows of the table: the whole, what is no component, and each component."""
+def rows_of(runs: Sequence[Run], alone: Sequence[Run]) -> list[MeasuredRow]:
+    """Returns the rows of the table.
+
+    Args:
+        runs: those with a baseline.
+        alone: those without one, of the same rounds.
+    """
     parts = {
-        WHOLE: [run.seconds for run in runs],
         REST: [run.seconds - sum(run.components.values()) for run in runs],
         **{name: [run.components[name] for run in runs] for name in runs[0].components},
     }
-    whole = {
-        "cpu": measuring.spread(rounds.spread([run.cpu_seconds for run in runs])),
-        "peak": measuring.spread(rounds.spread([run.peak_bytes / 1e6 for run in runs])),
-    }
+    wholes = [run.seconds for run in runs]
     return [
-        measuring.row(
-            {"part": name},
-            {
-                "seconds": measuring.spread(rounds.spread(seconds)),
-                "share": measuring.spread(
-                    rounds.spread([one / run.seconds for one, run in zip(seconds, runs)])
-                ),
-                **(whole if name == WHOLE else dict.fromkeys(whole)),
-            },
-        )
-        for name, seconds in parts.items()
+        _row_of_wholes(WHOLE, runs, wholes),
+        _row_of_wholes(ALONE, alone, wholes),
+        *(_row(name, seconds, wholes) for name, seconds in parts.items()),
     ]
+
+
+def _row(name: str, seconds: Sequence[float], wholes: Sequence[float]) -> MeasuredRow:
+    """Returns the row of a part, with its share of the whole runs."""
+    figures = {
+        "seconds": measuring.spread(rounds.spread(seconds)),
+        "share": measuring.spread(
+            rounds.spread([one / whole for one, whole in zip(seconds, wholes)])
+        ),
+    }
+    return measuring.row({"part": name}, {**figures, "cpu": None, "peak": None})
+
+
+def _row_of_wholes(name: str, runs: Sequence[Run], wholes: Sequence[float]) -> MeasuredRow:
+    """Returns the row of whole processes, with their processor time and memory."""
+    row = _row(name, [run.seconds for run in runs], wholes)
+    row.figures["cpu"] = measuring.spread(rounds.spread([run.cpu_seconds for run in runs]))
+    row.figures["peak"] = measuring.spread(rounds.spread([run.peak_bytes / 1e6 for run in runs]))
+    return row
 
 
 def main() -> None:
@@ -142,13 +156,16 @@ def main() -> None:
     measuring.add_argument(parser)
     options = parser.parse_args()
     machine = measuring.machine()
-    runs = []
+    runs: list[Run] = []
+    alone: list[Run] = []
     for number in range(options.rounds):
         runs.append(measure())
+        alone.append(measure(NO_BASELINE))
         took = f"{runs[-1].seconds:.1f} s, {runs[-1].cpu_seconds:.1f} s of processor time"
-        print(f"  {number + 1}: {took}", file=sys.stderr, flush=True)
+        without = f"without a baseline {alone[-1].seconds:.1f} s"
+        print(f"  {number + 1}: {took}; {without}", file=sys.stderr, flush=True)
     packages = ("tfx", "tensorflow", "apache-beam")
-    table = measuring.table_of(rows_of(runs), options.rounds, machine, packages)
+    table = measuring.table_of(rows_of(runs, alone), options.rounds, machine, packages)
     measuring.write(options.record, table)
     print(tables.plain(table))
 

@@ -12,7 +12,7 @@ the actions are the extended ids.
 
 from keras import ops
 
-from keras_models.layers.gathering import take_along
+from keras_models.layers.gathering import add_along, take_along
 from keras_models.layers.numerics import LOG_ZERO
 
 
@@ -74,14 +74,7 @@ def flagged_ids(flags, ids, size):
 
     `ids` and `flags` are `[rows, length]`.
     """
-    rows = ops.shape(ids)[0]
-    flat = ops.expand_dims(ops.arange(rows, dtype="int32"), -1) * size + ids
-    counts = ops.segment_sum(
-        ops.reshape(ops.cast(flags, "int32"), (-1,)),
-        ops.reshape(flat, (-1,)),
-        num_segments=rows * size,
-    )
-    return ops.reshape(counts, (rows, size)) > 0
+    return add_along(ops.cast(flags, "int32"), ids, size) > 0
 
 
 def shifted(tensor, places, fill):

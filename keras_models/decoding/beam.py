@@ -9,7 +9,7 @@ from keras_models.decoding.ranking import top_k
 from keras_models.decoding.rules import Rules
 from keras_models.decoding.search_arguments import checked_output, checked_source
 from keras_models.layers.axes import merge_axes, split_axis
-from keras_models.layers.gathering import take_along
+from keras_models.layers.gathering import flat_places, take_along
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
 
@@ -21,12 +21,6 @@ def _merged(tree):
 def _split(tree, beam_size):
     """`[batch * beam, ...]` to `[batch, beam, ...]`, of a nest."""
     return keras.tree.map_structure(lambda x: split_axis(x, beam_size), tree)
-
-
-def _flat(index, size):
-    """Where `index [batch, n]` among `size` is in `[batch * size, ...]`, int32 `[batch, n]`."""
-    rows = ops.arange(ops.shape(index)[0], dtype="int32")
-    return ops.expand_dims(rows * size, 1) + ops.cast(index, "int32")
 
 
 def _write(history, here, values):
@@ -301,13 +295,13 @@ class _Search:
         ends = ops.equal(actions, rules.end_id)
 
         # Everything that a hypothesis has follows it to its place in the beam.
-        places = _flat(parents, beam_size)
-        flat_places = ops.reshape(places, (-1,))
+        places = flat_places(parents, beam_size)
+        flat = ops.reshape(places, (-1,))
         rows = {key: running[key] for key in finished if key in running and key != "log_probs"}
         rows = take_rows(_merged(rows), places)
         made = None if made is None else take_rows(_merged(made), places)
         ledger, carry, copy_log_probs, attention = take_rows(
-            (ledger, output.carry, output.copy_log_probs, output.attention), flat_places
+            (ledger, output.carry, output.copy_log_probs, output.attention), flat
         )
         scores = values / length_penalty(index + 1 if made is None else made, self.length_alpha)
         if self.coverage_beta:
@@ -323,9 +317,7 @@ class _Search:
         chosen = ops.reshape(actions, (-1,))
         tokens, position, probability = rules.output(
             chosen,
-            ops.take(
-                ops.reshape(output.log_probs, (-1,)), flat_places * rules.number_of_actions + chosen
-            ),
+            ops.take(ops.reshape(output.log_probs, (-1,)), flat * rules.number_of_actions + chosen),
             copy_log_probs,
             attention,
             ledger,

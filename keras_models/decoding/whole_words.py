@@ -6,7 +6,7 @@ from keras import ops
 
 from keras_models.decoding import actions as action_space
 from keras_models.decoding.constraints import LEAST_LOG_PROB
-from keras_models.layers.gathering import take_along
+from keras_models.layers.gathering import add_along, take_along
 from keras_models.layers.numerics import LOG_ZERO, first_places
 
 #: The part of a ledger that holds the word that is being copied.
@@ -117,15 +117,10 @@ class WholeWords(typing.NamedTuple):
         if not self.merges:
             words = ops.zeros((ops.shape(pieces)[0], self.vocabulary_size), dtype="bool")
             return ops.concatenate([words] + [pieces] * self.max_span, axis=1)
-        rows, source_length = ops.shape(extended_ids)
+        source_length = ops.shape(extended_ids)[1]
         places = first_places(extended_ids) if places is None else places
-        flat = ops.expand_dims(ops.arange(rows, dtype="int32"), -1) * source_length + places
-        mass = ops.segment_sum(
-            ops.reshape(ops.exp(output.copy_log_probs), (-1,)),
-            ops.reshape(flat, (-1,)),
-            num_segments=rows * source_length,
-        )
-        mass = take_along(ops.reshape(mass, (rows, source_length)), places)
+        mass = add_along(ops.exp(output.copy_log_probs), places, source_length)
+        mass = take_along(mass, places)
         whole = ops.exp(take_along(output.log_probs, extended_ids))
         copied = ops.logical_and(pieces, mass > 0.5 * whole)
         return action_space.flagged_ids(copied, extended_ids, self.vocabulary_size + source_length)

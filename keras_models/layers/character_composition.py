@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models import hashing
+from keras_models.layers.axes import product
 from keras_models.layers.numerics import rowwise
 from keras_models.layers.recurrent import LSTM, bidirectional
 
@@ -161,9 +162,7 @@ class CharacterComposition(keras.layers.Layer):
         if self.function == "cnn":
             return self._convolve(embedded, real)
         *leading, length, units = ops.shape(embedded)
-        rows = 1
-        for size in leading:
-            rows = rows * size
+        rows = product(leading)
         last = self.lstm(
             ops.reshape(embedded, (rows, length, units)),
             mask=ops.reshape(characters > 0, (rows, length)),

@@ -1,4 +1,4 @@
-"""Picking entries of each row."""
+"""Picking entries of each row, and adding them up."""
 
 import keras
 from keras import ops
@@ -36,8 +36,7 @@ def take_along(tree, index):
     # Asked for once: TensorFlow's graph keeps some operations for each unknown size.
     *leading, size = ops.shape(keras.tree.flatten(tree)[0])[: axis + 1]
     index = ops.cast(index, "int32")
-    rows = ops.arange(product(leading), dtype="int32")
-    places = ops.expand_dims(rows * size, 1) + (index if axis == 1 else merge_axes(index, axis))
+    places = flat_places(index if axis == 1 else merge_axes(index, axis), size, product(leading))
 
     def pick(tensor):
         picked = ops.take(merge_axes(tensor, axis + 1), places, axis=0)
@@ -46,3 +45,40 @@ def take_along(tree, index):
         return picked
 
     return keras.tree.map_structure(pick, tree)
+
+
+def add_along(values, index, size):
+    """Adds up the values of each row that have the same index: the inverse of `take_along`.
+
+        result[b, i] = sum over j with index[b, j] = i of values[b, j]
+
+    Args:
+        values: `[batch, number]`.
+        index: int `[batch, number]`, in `0..size - 1`.
+        size: an int or a scalar tensor.
+
+    Returns:
+        `[batch, size]`, 0 where no value is.
+    """
+    batch = ops.shape(index)[0]
+    sums = ops.segment_sum(
+        ops.reshape(values, (-1,)),
+        ops.reshape(flat_places(index, size, batch), (-1,)),
+        num_segments=batch * size,
+    )
+    return ops.reshape(sums, (batch, size))
+
+
+def flat_places(index, size, batch=None):
+    """Where an index of each row is once the rows stand one after another.
+
+    Args:
+        index: int `[batch, number]`, in `0..size - 1`.
+        size: the length of a row, an int or a scalar tensor.
+        batch: the number of rows, if the caller has it already.
+
+    Returns:
+        int32 `[batch, number]`, in `0..batch * size - 1`.
+    """
+    rows = ops.arange(ops.shape(index)[0] if batch is None else batch, dtype="int32")
+    return ops.expand_dims(rows * size, 1) + ops.cast(index, "int32")

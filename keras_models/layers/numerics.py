@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.axes import merge_axes
-from keras_models.layers.gathering import take_along
+from keras_models.layers.gathering import add_along, take_along
 
 # Stands for log(0): exp() of it is exactly 0 in every float type used here, and unlike -inf it
 # gives no NaN when it is subtracted from itself or multiplied by a zero gradient.
@@ -226,12 +226,8 @@ def copy_mass(log_weights, extended_ids, size):
     Returns:
         float32 tensor `[batch, size]` of log-masses, `LOG_ZERO` where there is none.
     """
-    batch = ops.shape(log_weights)[0]
-    rows = ops.expand_dims(ops.arange(batch, dtype="int32"), -1)
-    flat = ops.reshape(rows * size + ops.cast(extended_ids, "int32"), (-1,))
-    weights = ops.reshape(ops.exp(ops.cast(log_weights, "float32")), (-1,))
-    mass = ops.reshape(ops.segment_sum(weights, flat, num_segments=batch * size), (batch, size))
-    return safe_log(mass)
+    weights = ops.exp(ops.cast(log_weights, "float32"))
+    return safe_log(add_along(weights, extended_ids, size))
 
 
 def first_places(ids):
@@ -261,20 +257,15 @@ def add_copies(log_probs, log_weights, extended_ids, places=None):
     size = ops.shape(log_probs)[-1] + source_length
     extended_ids = ops.cast(extended_ids, "int32")
     places = first_places(extended_ids) if places is None else places
-    rows = ops.expand_dims(ops.arange(batch, dtype="int32"), -1)
     # As shares of a row's largest weight, which do not underflow even if it is tiny.
     largest = ops.max(log_weights, axis=-1, keepdims=True)
-    shares = ops.reshape(ops.exp(log_weights - largest), (-1,))
-    shares = ops.segment_sum(
-        shares,
-        ops.reshape(rows * source_length + places, (-1,)),
-        num_segments=batch * source_length,
-    )
-    copied = safe_log(ops.reshape(shares, (batch, source_length))) + largest
+    shares = add_along(ops.exp(log_weights - largest), places, source_length)
+    copied = safe_log(shares) + largest
     # One additional place, for the later positions of a word: its first one has all of its weights.
     extended = ops.pad(log_probs, [[0, 0], [0, source_length + 1]], constant_values=LOG_ZERO)
     together = log_add(take_along(extended, extended_ids), copied)
     is_first = ops.equal(places, ops.expand_dims(ops.arange(source_length, dtype="int32"), 0))
+    rows = ops.expand_dims(ops.arange(batch, dtype="int32"), -1)
     index = ops.stack(
         [ops.broadcast_to(rows, ops.shape(places)), ops.where(is_first, extended_ids, size)],
         axis=-1,

@@ -4,7 +4,7 @@ import typing
 
 from keras import ops
 
-from keras_models.layers.gathering import take_along
+from keras_models.layers.gathering import flat_places, take_along
 
 
 class Shortlist(typing.NamedTuple):
@@ -86,18 +86,19 @@ def choose_words(extended_ids, vocabulary_size, size, lexicon_ids=None, lexicon_
         https://arxiv.org/abs/1610.00072
     """
     batch = ops.shape(extended_ids)[0]
-    row = ops.expand_dims(ops.arange(batch, dtype="int32") * vocabulary_size, 1)
 
     def largest(ids, values):
         """The largest of the values at each word, `[batch, V]`; 0 at most where there is none."""
         ids = ops.reshape(ops.cast(ids, "int32"), (batch, -1))
         known = ids < vocabulary_size
         values = ops.where(known, ops.reshape(ops.cast(values, "float32"), (batch, -1)), 0.0)
-        places = ops.reshape(row + ops.where(known, ids, 0), (-1,))
-        found = ops.segment_max(
-            ops.reshape(values, (-1,)), places, num_segments=batch * vocabulary_size
+        places = flat_places(ops.where(known, ids, 0), vocabulary_size, batch)
+        maxima = ops.segment_max(
+            ops.reshape(values, (-1,)),
+            ops.reshape(places, (-1,)),
+            num_segments=batch * vocabulary_size,
         )
-        return ops.reshape(found, (batch, vocabulary_size))
+        return ops.reshape(maxima, (batch, vocabulary_size))
 
     # float32 holds whole numbers up to 2^24 exactly: vocabularies stay far below.
     ids = ops.arange(vocabulary_size, dtype="float32")

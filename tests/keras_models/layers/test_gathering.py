@@ -1,11 +1,11 @@
-"""Entries picked by index, against NumPy."""
+"""Entries picked and added up by index, against NumPy."""
 
 import hypothesis
 import numpy as np
 from hypothesis import strategies
 from keras import ops
 
-from keras_models.layers.gathering import take_along
+from keras_models.layers.gathering import add_along, take_along
 
 
 @hypothesis.given(
@@ -25,3 +25,21 @@ def test_take_along(leading, size, number, rest, dtype):
         expected[place] = tensor[(*place[:-1], index[place])]
     found = take_along(ops.convert_to_tensor(tensor), ops.convert_to_tensor(index))
     np.testing.assert_array_equal(ops.convert_to_numpy(found), expected)
+
+
+@hypothesis.given(
+    strategies.integers(1, 4),
+    strategies.integers(0, 5),
+    strategies.integers(1, 5),
+    strategies.sampled_from(["float64", "int32"]),
+)
+@hypothesis.settings(max_examples=40)
+def test_add_along(batch, number, size, dtype):
+    generator = np.random.default_rng(1)
+    values = generator.integers(-9, 9, size=(batch, number)).astype(dtype)
+    index = generator.integers(0, size, size=(batch, number)).astype("int32")
+    expected = np.zeros((batch, size), dtype)
+    for row, place in np.ndindex(batch, number):
+        expected[row, index[row, place]] += values[row, place]
+    sums = add_along(ops.convert_to_tensor(values), ops.convert_to_tensor(index), size)
+    np.testing.assert_array_equal(ops.convert_to_numpy(sums), expected)

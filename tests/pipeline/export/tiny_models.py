@@ -5,7 +5,8 @@ import collections
 from pipeline.recipes import views
 from pipeline.recipes.recipe import recipe_from_dict
 
-# A search with a beam is traced and compiled twice: for all sources, and for those that run longer.
+# A batch's search with a beam has two loops, each traced and compiled: for all sources, and for
+# those that run longer.
 BEAM = {"beam_size": 2, "n_best": 2}
 TINY = {
     "training": {

@@ -1,0 +1,134 @@
+"""What stock kernels reach of the floor of a Transformer's decoding step.
+
+    python -m benchmarks.stock_products [--rounds 9]
+
+A step of the network that `benchmarks.peers.decoding` compares with CTranslate2 multiplies the
+hypotheses with some forty weight matrices, one after another. Here the products stand alone: no
+attention over the past, no norms, no softmax, no search. What a library takes for them is a lower
+bound for every decoder that is made of its products. They are computed in one program compiled by
+XLA, in one of TensorFlow's own kernels, and by NumPy's library. Prints a Markdown table;
+--record writes it as a result file.
+"""
+
+import argparse
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import tensorflow as tf
+
+from benchmarks.peers import floors, rounds
+from benchmarks.peers.job import Job
+from benchmarks.records import measuring
+from benchmarks.records.record import MeasuredRow
+from benchmarks.tables import measured as tables
+
+#: Computes all products of a step.
+Step: TypeAlias = Callable[[], object]
+_SOURCE_LENGTH = 8
+_STATES = ("attention's scores", "attention's context")
+
+
+def weight_products(job: Job, batch: int) -> list[floors.Product]:
+    """Returns the products of a step with weights, in their order; none is repeated."""
+    products = [
+        product
+        for product in floors.step_products(job, batch, job.beam, _SOURCE_LENGTH)
+        if product.name not in _STATES
+    ]
+    once = [floors.Product(one.name, one.rows, one.inner, one.columns) for one in products]
+    of_a_layer = [one for one, product in zip(once, products) if product.times == job.layers]
+    return of_a_layer * job.layers + [one for one in once if one not in of_a_layer]
+
+
+def steps(products: Sequence[floors.Product]) -> dict[str, Step]:
+    """Returns each library's step, in which each product multiplies the result of the last one."""
+    rng = np.random.default_rng(1)
+    matrices = [
+        (rng.standard_normal((one.inner, one.columns)) / math.sqrt(one.inner)).astype("float32")
+        for one in products
+    ]
+    states = rng.standard_normal((products[0].rows, products[0].inner)).astype("float32")
+    # Variables, as in a served model: a compiler lays out constants as it likes.
+    variables, first = [tf.Variable(one) for one in matrices], tf.constant(states)
+
+    def by_tensorflow(values: tf.Tensor) -> tf.Tensor:
+        for product, variable in zip(products, variables):
+            values = tf.matmul(values[:, : product.inner], variable)
+        return values
+
+    def by_numpy() -> npt.NDArray[np.float32]:
+        values = states
+        for product, matrix in zip(products, matrices):
+            values = np.matmul(values[:, : product.inner], matrix)
+        return values
+
+    compiled = tf.function(by_tensorflow, jit_compile=True)
+    graph = tf.function(by_tensorflow)
+    return {
+        "XLA": lambda: compiled(first).numpy(),
+        "TensorFlow's kernels": lambda: graph(first).numpy(),
+        "NumPy": by_numpy,
+    }
+
+
+def milliseconds(step: Step, calls: int) -> float:
+    """Returns the mean time of a step."""
+    started = time.perf_counter()
+    for _ in range(calls):
+        step()
+    return (time.perf_counter() - started) / calls * 1e3
+
+
+def rows_of(
+    job: Job, batch: int, rates: floors.Needs, count: int, calls: int = 20
+) -> list[MeasuredRow]:
+    """Measures the steps of a batch in `count` rounds; returns the rows of the table.
+
+    Args:
+        job: sizes of the network and of the output.
+        batch: sources that are decoded at the same time.
+        rates: of the machine.
+        count: rounds.
+        calls: steps of a turn.
+    """
+    products = weight_products(job, batch)
+    floor_ms = 1e3 * floors.seconds(products, rates)
+    functions = steps(products)
+    measured = rounds.interleave(
+        functions, count, lambda library: {"ms": milliseconds(functions[library], calls)}
+    )
+    return [
+        measuring.row(
+            {"batch": batch, "products by": library},
+            {
+                "ms": measuring.spread(figure),
+                "sentence": measuring.one(figure["median"] * job.length / batch),
+                "floor": measuring.one(floor_ms / figure["median"]),
+            },
+        )
+        for library, figure in rounds.figure(measured, "ms").items()
+    ]
+
+
+def main() -> None:
+    """Measures in turn and prints the table."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--rounds", type=int, default=9)
+    measuring.add_argument(parser)
+    options = parser.parse_args()
+    machine = measuring.machine()
+    job = Job(body="transformer")
+    rates = floors.measured_rates(os.cpu_count() or job.threads, "/dev/stderr")
+    rows = [row for batch in job.batches for row in rows_of(job, batch, rates, options.rounds)]
+    table = measuring.table_of(rows, options.rounds, machine, packages=("tensorflow", "numpy"))
+    measuring.write(options.record, table)
+    print(tables.plain(table))
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ from keras_models.decoding.order import Order
 from keras_models.decoding.piece_repeats import PieceRepeats
 from keras_models.decoding.sampling import sample_search
 from keras_models.decoding.whole_words import WholeWords
+from keras_models.layers import panels
 from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import repeat_rows, take_rows
 
@@ -167,19 +168,20 @@ def decode(
     extended_size = size + ops.shape(memory["extended_ids"])[1]
     arguments = (step, carry, memory["extended_ids"], memory["mask"], extended_size, max_length)
     options = dict(options, max_span=head.max_span, merges=head.merges)
-    if sampling is not None:
-        found, samples = sample_search(*arguments, uniforms=uniforms, **sampling, **options), 1
-    elif beam_size == 1:
-        found = greedy_search(*arguments, **options)
-    else:
-        found = beam_search(
-            *arguments,
-            beam_size=beam_size,
-            n_best=n_best,
-            vocabulary_size=size,
-            step_of=step_of if compact else None,
-            **options,
-        )
+    with panels.in_use(model.step_kernels(shortlist is not None) if tables else [], tables):
+        if sampling is not None:
+            found, samples = sample_search(*arguments, uniforms=uniforms, **sampling, **options), 1
+        elif beam_size == 1:
+            found = greedy_search(*arguments, **options)
+        else:
+            found = beam_search(
+                *arguments,
+                beam_size=beam_size,
+                n_best=n_best,
+                vocabulary_size=size,
+                step_of=step_of if compact else None,
+                **options,
+            )
     if shortlist is not None:
         found = found._replace(tokens=shortlist.restore(found.tokens, model.target_vocabulary_size))
     return found if samples == 1 else best_of(found, samples)

@@ -3,6 +3,8 @@
 import keras
 from keras import ops
 
+from keras_models.layers.panels import product
+
 
 class LoopKernel:
     """A kernel K `[size, units]`, made ready outside a loop for its products' gradients.
@@ -51,4 +53,4 @@ class LoopKernel:
 
 def multiply(rows, kernel):
     """Returns `rows [batch, size]` times a `LoopKernel`, variable or tensor `[size, units]`."""
-    return kernel.multiply(rows) if isinstance(kernel, LoopKernel) else ops.matmul(rows, kernel)
+    return kernel.multiply(rows) if isinstance(kernel, LoopKernel) else product(rows, kernel)

@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_models.layers.loop_kernel import LoopKernel, multiply
 from keras_models.layers.numerics import rowwise
+from keras_models.layers.panels import product
 
 
 def bidirectional(layer, **options):
@@ -255,7 +256,12 @@ class FeedbackCell(keras.layers.Layer):
 
     def project(self, inputs):
         """Returns x W + b for inputs `[..., inputs_size]`: `[..., gates * units]`."""
-        return rowwise(lambda rows: ops.matmul(rows, self.kernel), inputs) + self.bias
+        return rowwise(lambda rows: product(rows, self.kernel), inputs) + self.bias
+
+    def step_kernels(self):
+        """Returns the kernels that `call` multiplies by."""
+        feedback = [self.feedback_kernel] if self.feedback else []
+        return [self.recurrent_kernel, *feedback]
 
     def loop_kernels(self):
         """Returns the `LoopKernel`s that a loop's calls multiply by.

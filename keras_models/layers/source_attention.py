@@ -109,6 +109,10 @@ class SourceAttention(keras.layers.Layer):
             return rowwise(lambda rows: ops.matmul(rows, self.memory_kernel), memory)
         return memory
 
+    def step_kernels(self):
+        """Returns the kernels that a query is multiplied by."""
+        return [self.query_kernel] if self.score == "additive" else []
+
     def loop_kernel(self):
         """Returns the `LoopKernel` that a loop's queries are multiplied by, or None."""
         return (

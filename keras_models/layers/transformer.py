@@ -7,6 +7,7 @@ from keras import ops
 
 from keras_models.layers.dropout import Dropout
 from keras_models.layers.numerics import LOG_ZERO, rowwise
+from keras_models.layers.panels import Dense, product
 
 # Added to the variance that a normalisation divides by.
 EPSILON = 1e-5
@@ -91,7 +92,7 @@ class MultiHeadAttention(keras.layers.Layer):
         self.output_kernel = self.add_weight(shape=(size, size), name="output_kernel")
 
     def _project(self, inputs, kernel):
-        return rowwise(lambda rows: ops.matmul(rows, ops.cast(kernel, rows.dtype)), inputs)
+        return rowwise(lambda rows: product(rows, ops.cast(kernel, rows.dtype), kernel), inputs)
 
     def _split(self, inputs):
         """`[batch, length, size]` to `[batch, heads, length, size / heads]`."""
@@ -161,9 +162,7 @@ class _TransformerLayer(keras.layers.Layer):
         self.feed_forward_norm = keras.layers.LayerNormalization(
             epsilon=EPSILON, dtype=policy, name="feed_forward_norm"
         )
-        self.inner = keras.layers.Dense(
-            feed_forward_size, activation="relu", dtype=policy, name="inner"
-        )
+        self.inner = Dense(feed_forward_size, activation="relu", dtype=policy, name="inner")
         self.drop = Dropout(dropout, dtype=policy, name="dropout")
         self.inner_drop = Dropout(feed_forward_dropout, dtype=policy, name="inner_dropout")
 
@@ -179,7 +178,7 @@ class _TransformerLayer(keras.layers.Layer):
         self.self_attention.build(sizes, sizes)
         self.feed_forward_norm.build(sizes)
         self.inner.build((None, size))
-        self.outer = keras.layers.Dense(size, dtype=self.dtype_policy, name="outer")
+        self.outer = Dense(size, dtype=self.dtype_policy, name="outer")
         self.outer.build((None, self.feed_forward_size))
 
     def last_kernels(self):
@@ -311,6 +310,20 @@ class TransformerDecoderLayer(_TransformerLayer):
 
     def last_kernels(self):
         return [*super().last_kernels(), self.source_attention.output_kernel]
+
+    def step_kernels(self):
+        """Returns the kernels that a step of a decoding multiplies by."""
+        own, source = self.self_attention, self.source_attention
+        return [
+            own.query_kernel,
+            own.key_kernel,
+            own.value_kernel,
+            own.output_kernel,
+            source.query_kernel,
+            source.output_kernel,
+            self.inner.kernel,
+            self.outer.kernel,
+        ]
 
     def project_memory(self, memory):
         """Returns the keys and values of the source's states `[batch, source_length, size]`."""

@@ -7,6 +7,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.numerics import LOG_ZERO, log_add, log_normaliser, log_shares, rowwise
+from keras_models.layers.panels import Dense, product
 from keras_models.layers.shortlist import Shortlist
 
 
@@ -73,7 +74,7 @@ def softmax_candidates(targets, vocabulary_size, size, drawn=0, seed=None):
 
 
 @keras.saving.register_keras_serializable("verbatim")
-class VocabularySoftmax(keras.layers.Dense):
+class VocabularySoftmax(Dense):
     """p(w) = softmax(W h + b)_w, in log space.
 
     With `candidates` (training only) the sum of the softmax runs over these words alone, each with
@@ -160,6 +161,11 @@ class VocabularySoftmax(keras.layers.Dense):
         """W, `[e, V]`, which multiplies `project(hidden)`."""
         return super().kernel if self.embedding is None else ops.transpose(self._embeddings())
 
+    def step_kernel(self):
+        """Returns the variable that W is, or is made of, and W: see `panels.tables_of`."""
+        tied = self.embedding is not None
+        return self.embedding.embeddings if tied else self.kernel, self.kernel
+
     def _embeddings(self):
         return ops.convert_to_tensor(self.embedding.embeddings)
 
@@ -176,7 +182,10 @@ class VocabularySoftmax(keras.layers.Dense):
         if self.embedding is None:
             return super().call(hidden)
         kernel = ops.cast(self.kernel, self.compute_dtype)
-        return ops.matmul(self.project(hidden), kernel) + ops.cast(self.bias, kernel.dtype)
+        logits = rowwise(
+            lambda rows: product(rows, kernel, self.step_kernel()[0]), self.project(hidden)
+        )
+        return logits + ops.cast(self.bias, kernel.dtype)
 
     def save_own_variables(self, store):
         if self.embedding is None:

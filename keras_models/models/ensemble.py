@@ -5,6 +5,8 @@ import math
 import keras
 from keras import ops
 
+from keras_models.layers import panels
+
 
 @keras.saving.register_keras_serializable("verbatim")
 class Ensemble(keras.Model):
@@ -133,7 +135,11 @@ class Ensemble(keras.Model):
         """
         return _log_mean([member(inputs, training=training) for member in self.members])
 
-    def decoding_tables(self, shortlist=False):
+    def step_kernels(self, shortlist=False):
+        """Those of all members, see `Seq2Seq.step_kernels`."""
+        return [kernel for member in self.members for kernel in member.step_kernels(shortlist)]
+
+    def decoding_tables(self, shortlist=False, few_rows=False):
         """The members' tables, see `Seq2Seq.decoding_tables`.
 
         Raises:
@@ -141,7 +147,9 @@ class Ensemble(keras.Model):
         """
         if shortlist:
             raise ValueError("An ensemble decodes among all words: set no shortlist.")
-        return {
+        dtype = self.members[0].compute_dtype
+        own = panels.tables_of(self.step_kernels(), dtype) if few_rows else {}
+        return own | {
             _prefix(number) + name: table
             for number, member in enumerate(self.members)
             for name, table in member.decoding_tables().items()

@@ -8,6 +8,7 @@ from keras_models.layers.activations import maxout
 from keras_models.layers.gathering import take_along
 from keras_models.layers.loop_kernel import LoopKernel
 from keras_models.layers.numerics import LOG_ZERO, masked_log_softmax, rowwise
+from keras_models.layers.panels import Dense
 from keras_models.layers.recurrent import FeedbackCell
 from keras_models.layers.source_attention import SourceAttention
 from keras_models.models.seq2seq import Seq2Seq
@@ -76,14 +77,11 @@ class RecurrentDecoder(Seq2Seq):
                 attention, units=hidden_size, coverage=self.coverage, dtype=policy, name="attention"
             )
         pieces = 2 if self.reads_first else 1
-        self.readout = keras.layers.Dense(
-            pieces * hidden_size, use_bias=False, dtype=policy, name="readout"
-        )
+        size = pieces * hidden_size
+        self.readout = Dense(size, use_bias=False, dtype=policy, name="readout")
         self.word_readout = None
         if self.reads_first:
-            self.word_readout = keras.layers.Dense(
-                pieces * hidden_size, use_bias=False, dtype=policy, name="word_readout"
-            )
+            self.word_readout = Dense(size, use_bias=False, dtype=policy, name="word_readout")
 
     def build_decoder(self, embedding_size, memory_size):
         """Builds the decoder's layers for the sizes of a target word and a source state."""
@@ -231,8 +229,7 @@ class RecurrentDecoder(Seq2Seq):
             kernels: what `_loop_kernels` returned outside of the loop, or None.
         """
         kernels = kernels or {}
-        word = None
-        new = dict(carry)
+        word, new = None, dict(carry)
         feedback = [carry["hidden"]] if self.input_feeding else []
         if self.reads_first:
             width = projected.shape[-1] - self.readout.units
@@ -330,10 +327,8 @@ class RecurrentDecoder(Seq2Seq):
         Returns:
             The carry of each step, tensors `[time, batch, ...]`; `inputs` is what was fed.
         """
-        gold_ids, gold_actions = (
-            ops.cast(inputs["target_input_ids"], "int32"),
-            self._gold_actions(inputs),
-        )
+        gold_ids = ops.cast(inputs["target_input_ids"], "int32")
+        gold_actions = self._gold_actions(inputs)
         gold = ops.cast(self.choose_gold(inputs), "int32")
         size, length = self.target_vocabulary_size, ops.shape(memory["extended_ids"])[1]
         kernels = self._loop_kernels(True, carry)
@@ -360,14 +355,19 @@ class RecurrentDecoder(Seq2Seq):
         _, steps = ops.scan(step, carry, ops.transpose(kept, (1, 0, 2)))
         return steps
 
-    def decoding_tables(self, shortlist=False):
+    def decoder_kernels(self):
+        upper = [[cell.kernel, *cell.step_kernels()] for cell in self.upper_cells]
+        kernels = [self.readout.kernel, *self.cell.step_kernels(), *sum(upper, [])]
+        return kernels if self.attention is None else kernels + self.attention.step_kernels()
+
+    def decoding_tables(self, shortlist=False, few_rows=False):
         """Those of `Seq2Seq`, and `projections` `[V, size]`, what `project_words` gives for words.
 
         A step looks them up.
         """
         words = ops.arange(self.target_vocabulary_size, dtype="int32")
         return {
-            **super().decoding_tables(shortlist),
+            **super().decoding_tables(shortlist, few_rows),
             "projections": self.project_words(self.embed_target(words)),
         }
 

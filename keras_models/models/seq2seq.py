@@ -6,6 +6,7 @@ from keras import ops
 
 from keras_models.decoding.constraints import UNKNOWN_ID
 from keras_models.heads.registry import make_head
+from keras_models.layers import panels
 from keras_models.layers.gathering import take_along
 from keras_models.layers.numerics import first_places
 from keras_models.layers.shortlist import find
@@ -284,7 +285,21 @@ class Seq2Seq(TargetScoring):
             shortened["lexicon_ids"] = ops.reshape(place, (batch, length, number))
         return shortened
 
-    def decoding_tables(self, shortlist=False):
+    def decoder_kernels(self):
+        """The kernels by which a decoding step multiplies, without the softmax'."""
+        return []
+
+    def step_kernels(self, shortlist=False):
+        """All kernels by which a decoding step multiplies, as `panels.tables_of` takes them.
+
+        Args:
+            shortlist: whether decoding has shortlists, so that the softmax' kernel is not read.
+        """
+        kernels = [(kernel, kernel) for kernel in self.decoder_kernels()]
+        has_softmax = self.head.vocabulary is not None and not shortlist
+        return [*kernels, self.head.vocabulary.step_kernel()] if has_softmax else kernels
+
+    def decoding_tables(self, shortlist=False, few_rows=False):
         """What decoding would compute of the weights alone, again and again.
 
         Returns a dict of tensors for `decode`, empty where there is nothing.
@@ -292,12 +307,15 @@ class Seq2Seq(TargetScoring):
         Args:
             shortlist: whether decoding has shortlists, which are gathered from `columns`, the
                 softmax' weights word by word.
+            few_rows: whether a batch has a few hypotheses in all and a static number of them; then
+                the kernels stand in panels, too, see `keras_models.layers.panels`.
         """
-        return (
-            {"columns": self.head.vocabulary.columns()}
-            if shortlist and self.head.vocabulary is not None
-            else {}
-        )
+        tables = {}
+        if shortlist and self.head.vocabulary is not None:
+            tables["columns"] = self.head.vocabulary.columns()
+        if few_rows:
+            tables.update(panels.tables_of(self.step_kernels(shortlist), self.compute_dtype))
+        return tables
 
     def number_of_words(self, memory):
         """How many words a step of this memory chooses among: V, or the size of its shortlist."""

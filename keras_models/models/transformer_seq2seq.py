@@ -4,6 +4,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.numerics import rowwise
+from keras_models.layers.panels import Dense
 from keras_models.layers.source_attention import SourceAttention
 from keras_models.layers.transformer import (
     EPSILON,
@@ -155,9 +156,7 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
         def projection(size, name):
             if size == hidden_size:
                 return None
-            layer = keras.layers.Dense(
-                hidden_size, use_bias=False, dtype=policy, name=f"{name}_projection"
-            )
+            layer = Dense(hidden_size, use_bias=False, dtype=policy, name=f"{name}_projection")
             layer.build((None, size))
             return layer
 
@@ -198,7 +197,7 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
         self.query_norm = norm("query_norm") if norm_first else None
         self.attention = SourceAttention("bilinear", dtype=policy, name="attention")
         self.attention.build((None, hidden_size), (None, None, hidden_size))
-        self.readout = keras.layers.Dense(hidden_size, use_bias=False, dtype=policy, name="readout")
+        self.readout = Dense(hidden_size, use_bias=False, dtype=policy, name="readout")
         self.readout.build((None, hidden_size))
         self.output_norm = norm("output_norm")
         self.make_dropouts(dropout, output_dropout=0.0)
@@ -219,6 +218,11 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
 
     def get_config(self):
         return {**super().get_config(), **self._config}
+
+    def decoder_kernels(self):
+        projection = [] if self.target_projection is None else [self.target_projection.kernel]
+        layers = [kernel for layer in self.decoder for kernel in layer.step_kernels()]
+        return [*projection, *layers, self.readout.kernel]
 
     def _place(self, embedded, projection, positions, training):
         """Embeddings `[batch, length, size]` as the first layer's inputs.

@@ -29,6 +29,9 @@ ORDER_INPUTS = ("source_roles", "source_links")
 WORD_INPUTS = ("source_continues",)
 # The most bytes of tables beside the weights that make decoding faster.
 LARGEST_TABLES = 2**28
+# Whether the tables of one text's search have the kernels in panels. XLA computes their parts side
+# by side from this TensorFlow on; before it one product of the whole kernel is as fast or faster.
+PANELS_ARE_FASTER = tuple(map(int, tf.__version__.split(".")[:2])) >= (2, 21)
 #: The outputs of a search without attention matrices.
 HYPOTHESES_TYPES = {
     "tokens": tf.int32,
@@ -78,7 +81,10 @@ class Decoder(tf.Module):
         self.inputs = (*DECODER_INPUTS, *order, *words, *encoder)
         self._vocabulary_size = vocabulary.shape[0]
         # Variables, because a constant would be part of every signature's graph.
-        tables = model.decoding_tables(shortlist=bool(self.config.shortlist_size))
+        tables = model.decoding_tables(
+            shortlist=bool(self.config.shortlist_size),
+            few_rows=PANELS_ARE_FASTER and 1 in self.config.batch_buckets,
+        )
         size = sum(table.dtype.size * table.shape.num_elements() for table in tables.values())
         if size > LARGEST_TABLES:
             tables = {}
@@ -122,7 +128,7 @@ class Decoder(tf.Module):
         search: Callable[..., Hypotheses] = self._once
         if compiled:
             search = tf.function(search, jit_compile=True, autograph=False)
-        search = _with_one_alone(search, self.config.batch_buckets)
+            search = _with_one_alone(search, self.config.batch_buckets)
         hypotheses = self._decode_in_buckets(features, search)
         if not self._asks_again:
             return hypotheses
@@ -259,7 +265,9 @@ def _with_one_alone(
     """Returns the same search, with a graph of its own for a batch of one text.
 
     A search of several texts has a second loop, for the texts that are left when half have ended.
-    For one text it would only take time and memory to compile.
+    For one text it would only take time and memory to compile. Also, its few hypotheses are
+    multiplied by kernels that stand in panels. Without XLA there is nothing to compile, and panels
+    are slower.
 
     Args:
         search: of `[batch, length]` tensors.

@@ -6,17 +6,20 @@ A step of the network that `benchmarks.peers.decoding` compares with CTranslate2
 hypotheses with some forty weight matrices, one after another. Here the products stand alone: no
 attention over the past, no norms, no softmax, no search. What a library takes for them is a lower
 bound for every decoder that is made of its products. They are computed in one program compiled by
-XLA, in one of TensorFlow's own kernels, and by NumPy's library. Prints a Markdown table;
---record writes it as a result file.
+XLA, in one of TensorFlow's own kernels, and by NumPy's library; and for few rows by XLA with the
+matrices in panels (`keras_models.layers.panels`), as a served model multiplies for one text. Prints
+a Markdown table; --record writes it as a result file.
 """
 
 import argparse
 import math
 import os
 import time
+import types
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+import keras
 import numpy as np
 import numpy.typing as npt
 import tensorflow as tf
@@ -26,9 +29,12 @@ from benchmarks.peers.job import Job
 from benchmarks.records import measuring
 from benchmarks.records.record import MeasuredRow
 from benchmarks.tables import measured as tables
+from keras_models.layers import panels
 
 #: Computes all products of a step.
 Step: TypeAlias = Callable[[], object]
+#: A matrix of NumPy or of TensorFlow.
+Values: TypeAlias = Any
 _SOURCE_LENGTH = 8
 _STATES = ("attention's scores", "attention's context")
 
@@ -58,22 +64,40 @@ def steps(products: Sequence[floors.Product]) -> dict[str, Step]:
 
     def by_tensorflow(values: tf.Tensor) -> tf.Tensor:
         for product, variable in zip(products, variables):
-            values = tf.matmul(values[:, : product.inner], variable)
+            values = panels.product(_narrowed(values, product.inner, tf), variable)
         return values
 
     def by_numpy() -> npt.NDArray[np.float32]:
         values = states
         for product, matrix in zip(products, matrices):
-            values = np.matmul(values[:, : product.inner], matrix)
+            values = np.matmul(_narrowed(values, product.inner, np), matrix)
         return values
 
     compiled = tf.function(by_tensorflow, jit_compile=True)
     graph = tf.function(by_tensorflow)
-    return {
+    libraries: dict[str, Step] = {
         "XLA": lambda: compiled(first).numpy(),
         "TensorFlow's kernels": lambda: graph(first).numpy(),
         "NumPy": by_numpy,
     }
+    if len(states) <= panels.MOST_ROWS:
+        kernels = [(variable, variable) for variable in variables]
+        laid_out = keras.tree.map_structure(tf.Variable, panels.tables_of(kernels, "float32"))
+        in_panels = tf.function(by_tensorflow, jit_compile=True)
+
+        def by_panels() -> npt.NDArray[np.float32]:
+            with panels.in_use(kernels, laid_out):
+                return in_panels(first).numpy()
+
+        libraries["XLA, in panels"] = by_panels
+    return libraries
+
+
+def _narrowed(values: Values, inner: int, library: types.ModuleType) -> Values:
+    """Returns the sum of blocks of `inner` columns, so that a product needs all columns before."""
+    rows, columns = values.shape
+    blocks = library.reshape(values, (rows, columns // inner, inner))
+    return blocks[:, 0] if columns == inner else sum(blocks[:, i] for i in range(columns // inner))
 
 
 def milliseconds(step: Step, calls: int) -> float:

@@ -1,6 +1,7 @@
 """The benchmark of a step's products: those of the network, the same numbers by each library."""
 
 import numpy as np
+import pytest
 
 from benchmarks import stock_products
 from benchmarks.peers import floors
@@ -21,11 +22,14 @@ def test_the_products_are_those_of_the_floor_without_the_states():
     )
 
 
-def test_all_libraries_compute_the_same():
-    products = stock_products.weight_products(JOB, batch=3)
+@pytest.mark.parametrize("batch", [3, 5])
+def test_all_libraries_compute_the_same(batch, monkeypatch):
+    monkeypatch.setattr(stock_products.panels, "SMALLEST", 0)
+    products = stock_products.weight_products(JOB, batch)
     results = {name: step() for name, step in stock_products.steps(products).items()}
-    assert list(results) == ["XLA", "TensorFlow's kernels", "NumPy"]
-    assert results["NumPy"].shape == (15, 20) and np.any(results["NumPy"])
+    stock = ["XLA", "TensorFlow's kernels", "NumPy"]
+    assert list(results) == (stock if batch == 5 else [*stock, "XLA, in panels"])
+    assert results["NumPy"].shape == (5 * batch, 20) and np.any(results["NumPy"])
     for result in results.values():
         np.testing.assert_allclose(result, results["NumPy"], rtol=1e-4, atol=1e-5)
 

@@ -81,14 +81,9 @@ class Decoder(tf.Module):
         self.inputs = (*DECODER_INPUTS, *order, *words, *encoder)
         self._vocabulary_size = vocabulary.shape[0]
         # Variables, because a constant would be part of every signature's graph.
-        tables = model.decoding_tables(
-            shortlist=bool(self.config.shortlist_size),
-            few_rows=PANELS_ARE_FASTER and 1 in self.config.batch_buckets,
-        )
-        size = sum(table.dtype.size * table.shape.num_elements() for table in tables.values())
-        if size > LARGEST_TABLES:
-            tables = {}
-        self.tables = {name: tf.Variable(table, trainable=False) for name, table in tables.items()}
+        self.tables = {
+            name: tf.Variable(table, trainable=False) for name, table in self._make_tables().items()
+        }
         self.shortlist_lexicon = []
         if self.config.shortlist_size:
             lexicon = transform_assets.read_lexicon(transform_output)
@@ -114,6 +109,18 @@ class Decoder(tf.Module):
         self._blank_vocabulary = protected_roles.is_blank(vocabulary) | (
             vocabulary == tokenization.UNK
         )
+
+    def _make_tables(self) -> dict[str, tf.Tensor]:
+        """Returns what makes decoding faster: all tables, those without panels, or none."""
+        wants_panels = PANELS_ARE_FASTER and 1 in self.config.batch_buckets
+        for few_rows in (True, False) if wants_panels else (False,):
+            tables: dict[str, tf.Tensor] = self.model.decoding_tables(
+                shortlist=bool(self.config.shortlist_size), few_rows=few_rows
+            )
+            sizes = [table.dtype.size * table.shape.num_elements() for table in tables.values()]
+            if sum(sizes) <= LARGEST_TABLES:
+                return tables
+        return {}
 
     def dense_inputs(self, features: Features) -> dict[str, tf.Tensor]:
         """Returns the features that the decoder reads, padded to the longest text."""

@@ -41,3 +41,26 @@ def test_one_text_alone(tmp_path, monkeypatch, faster):
     assert np.allclose(changed["alone"], expected["alone"], rtol=1e-4) != faster
     for name in ("in a batch", "alone, no XLA"):
         np.testing.assert_array_equal(changed[name], expected[name])
+
+
+def test_large_panels_are_left_out(tmp_path, monkeypatch):
+    from keras_models.layers import panels
+    from pipeline.export import decoder
+    from pipeline.export.serving_module import ServingModule
+
+    monkeypatch.setattr(panels, "SMALLEST", 0)
+    monkeypatch.setattr(decoder, "PANELS_ARE_FASTER", True)
+    recipe = make_recipe(decoding={**BEAM, "batch_buckets": [1, 4]})
+    output = transform_tiny(tmp_path, recipe, [(text, text) for text in TEXTS], WORDS, WORDS)
+    model = untrained(recipe, output)
+
+    def tables():
+        return set(ServingModule(model, output, recipe).decoder.tables)
+
+    own = model.decoding_tables()
+    monkeypatch.setattr(
+        decoder, "LARGEST_TABLES", sum(4 * table.numpy().size for table in own.values())
+    )
+    assert tables() == set(own) == {"projections"}
+    monkeypatch.setattr(decoder, "LARGEST_TABLES", 0)
+    assert tables() == set()

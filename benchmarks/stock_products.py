@@ -31,8 +31,8 @@ from benchmarks.records.record import MeasuredRow
 from benchmarks.tables import measured as tables
 from keras_models.layers import panels
 
-#: Computes all products of a step.
-Step: TypeAlias = Callable[[], object]
+#: Computes all products of all steps of an output.
+Output: TypeAlias = Callable[[], object]
 #: A matrix of NumPy or of TensorFlow.
 Values: TypeAlias = Any
 _SOURCE_LENGTH = 8
@@ -51,8 +51,12 @@ def weight_products(job: Job, batch: int) -> list[floors.Product]:
     return of_a_layer * job.layers + [one for one in once if one not in of_a_layer]
 
 
-def steps(products: Sequence[floors.Product]) -> dict[str, Step]:
-    """Returns each library's step, in which each product multiplies the result of the last one."""
+def outputs(products: Sequence[floors.Product], length: int) -> dict[str, Output]:
+    """Returns what computes the steps of an output, by the name of the library.
+
+    Each product multiplies the result of the last one, and the first one of a step depends on the
+    step before. As in a search, all steps are a loop of one program.
+    """
     rng = np.random.default_rng(1)
     matrices = [
         (rng.standard_normal((one.inner, one.columns)) / math.sqrt(one.inner)).astype("float32")
@@ -63,19 +67,24 @@ def steps(products: Sequence[floors.Product]) -> dict[str, Step]:
     variables, first = [tf.Variable(one) for one in matrices], tf.constant(states)
 
     def by_tensorflow(values: tf.Tensor) -> tf.Tensor:
-        for product, variable in zip(products, variables):
-            values = panels.product(_narrowed(values, product.inner, tf), variable)
-        return values
+        def step(time: tf.Tensor, values: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+            for product, variable in zip(products, variables):
+                values = panels.product(_narrowed(values, product.inner, tf), variable)
+            return time + 1, first + tf.reduce_mean(values, axis=1, keepdims=True)
+
+        return tf.while_loop(lambda time, _: time < length, step, (0, values))[1]
 
     def by_numpy() -> npt.NDArray[np.float32]:
         values = states
-        for product, matrix in zip(products, matrices):
-            values = np.matmul(_narrowed(values, product.inner, np), matrix)
+        for _ in range(length):
+            for product, matrix in zip(products, matrices):
+                values = np.matmul(_narrowed(values, product.inner, np), matrix)
+            values = states + np.mean(values, axis=1, keepdims=True)
         return values
 
-    compiled = tf.function(by_tensorflow, jit_compile=True)
-    graph = tf.function(by_tensorflow)
-    libraries: dict[str, Step] = {
+    compiled = tf.function(by_tensorflow, jit_compile=True, autograph=False)
+    graph = tf.function(by_tensorflow, autograph=False)
+    libraries: dict[str, Output] = {
         "XLA": lambda: compiled(first).numpy(),
         "TensorFlow's kernels": lambda: graph(first).numpy(),
         "NumPy": by_numpy,
@@ -83,7 +92,7 @@ def steps(products: Sequence[floors.Product]) -> dict[str, Step]:
     if len(states) <= panels.MOST_ROWS:
         kernels = [(variable, variable) for variable in variables]
         laid_out = keras.tree.map_structure(tf.Variable, panels.tables_of(kernels, "float32"))
-        in_panels = tf.function(by_tensorflow, jit_compile=True)
+        in_panels = tf.function(by_tensorflow, jit_compile=True, autograph=False)
 
         def by_panels() -> npt.NDArray[np.float32]:
             with panels.in_use(kernels, laid_out):
@@ -100,17 +109,14 @@ def _narrowed(values: Values, inner: int, library: types.ModuleType) -> Values:
     return blocks[:, 0] if columns == inner else sum(blocks[:, i] for i in range(columns // inner))
 
 
-def milliseconds(step: Step, calls: int) -> float:
-    """Returns the mean time of a step."""
+def milliseconds(output: Output) -> float:
+    """Returns the time of a call."""
     started = time.perf_counter()
-    for _ in range(calls):
-        step()
-    return (time.perf_counter() - started) / calls * 1e3
+    output()
+    return (time.perf_counter() - started) * 1e3
 
 
-def rows_of(
-    job: Job, batch: int, rates: floors.Needs, count: int, calls: int = 20
-) -> list[MeasuredRow]:
+def rows_of(job: Job, batch: int, rates: floors.Needs, count: int) -> list[MeasuredRow]:
     """Measures the steps of a batch in `count` rounds; returns the rows of the table.
 
     Args:
@@ -118,24 +124,23 @@ def rows_of(
         batch: sources that are decoded at the same time.
         rates: of the machine.
         count: rounds.
-        calls: steps of a turn.
     """
     products = weight_products(job, batch)
-    floor_ms = 1e3 * floors.seconds(products, rates)
-    functions = steps(products)
+    floor_ms = 1e3 * floors.seconds(products, rates) * job.length
+    functions = outputs(products, job.length)
     measured = rounds.interleave(
-        functions, count, lambda library: {"ms": milliseconds(functions[library], calls)}
+        functions, count, lambda library: {"ms": milliseconds(functions[library]) / batch}
     )
     return [
         measuring.row(
             {"batch": batch, "products by": library},
             {
                 "ms": measuring.spread(figure),
-                "sentence": measuring.one(figure["median"] * job.length / batch),
-                "floor": measuring.one(floor_ms / figure["median"]),
+                "times": measuring.spread(figure["ratio"]),
+                "floor": measuring.one(floor_ms / batch / figure["median"]),
             },
         )
-        for library, figure in rounds.figure(measured, "ms").items()
+        for library, figure in rounds.figure(measured, "ms", "XLA").items()
     ]
 
 

@@ -7,8 +7,8 @@ from keras_models.heads.label_smoothing import merged_mean, real_positions, smoo
 from keras_models.heads.lexicon_head import LexiconHead
 from keras_models.layers.numerics import (
     LOG_ZERO,
+    add_at,
     add_copies,
-    copy_mass,
     is_empty,
     log_add,
     project_parts,
@@ -133,7 +133,6 @@ class LexiconCopy(LexiconHead):
         generated = self.vocabulary.log_probs(
             state["hidden"], memory.get("shortlist"), log_generate
         )
-        lexicon = ops.expand_dims(gates[1], -1) + copy_mass(entries, ids, generated.shape[-1])
-        words = log_add(generated, lexicon)
+        words = add_at(generated, ops.expand_dims(gates[1], -1) + entries, ids)
         log_probs = add_copies(words, copies, memory["extended_ids"], memory.get("places"))
         return log_probs, copies

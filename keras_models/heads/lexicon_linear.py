@@ -5,7 +5,7 @@ from keras import ops
 
 from keras_models.heads.label_smoothing import merged_mean, smooth
 from keras_models.heads.lexicon_head import LexiconHead
-from keras_models.layers.numerics import LOG_ZERO, is_empty, log_add, project_parts
+from keras_models.layers.numerics import LOG_ZERO, add_at, is_empty, log_add, project_parts
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -109,6 +109,5 @@ class LexiconLinear(LexiconHead):
         generated = self.vocabulary.log_probs(
             state["hidden"], memory.get("shortlist"), log_generate
         )
-        lexicon = self._step_mass(state, memory, generated.shape[-1])
-        log_probs = log_add(log_lexicon + lexicon, generated)
-        return self._without_copies(log_probs, memory)
+        ids, entries = self._entries(state, memory)
+        return self._without_copies(add_at(generated, log_lexicon + entries, ids), memory)

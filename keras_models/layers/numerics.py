@@ -230,6 +230,33 @@ def copy_mass(log_weights, extended_ids, size):
     return safe_log(add_along(weights, extended_ids, size))
 
 
+def add_at(log_probs, log_weights, ids):
+    """Adds weights to the probabilities of some words.
+
+        p(w) = exp(log_probs(w)) + sum over j with ids[j] = w of exp(log_weights[j])
+
+    The same as a sum of `copy_mass`, without logarithms of all words.
+
+    Args:
+        log_probs: float32 `[batch, V]`.
+        log_weights: float32 `[batch, number]`, `LOG_ZERO` at padding.
+        ids: int `[batch, number]`, in `0..V - 1`.
+
+    Returns:
+        float32 `[batch, V]`.
+    """
+    batch, size = ops.shape(log_probs)
+    ids = ops.cast(ids, "int32")
+    # As shares of a row's largest weight, which do not underflow even if it is tiny.
+    largest = ops.max(log_weights, axis=-1, keepdims=True)
+    shares = take_along(add_along(ops.exp(log_weights - largest), ids, size), ids)
+    together = log_add(take_along(log_probs, ids), safe_log(shares) + largest)
+    # Where an id stands several times, each writes the same.
+    rows = ops.broadcast_to(ops.expand_dims(ops.arange(batch, dtype="int32"), -1), ops.shape(ids))
+    index = ops.reshape(ops.stack([rows, ids], axis=-1), (-1, 2))
+    return ops.scatter_update(log_probs, index, ops.reshape(together, (-1,)))
+
+
 def first_places(ids):
     """The first position of each id in its row: int32 like `ids [batch, length]`."""
     same = ops.equal(ops.expand_dims(ids, -1), ops.expand_dims(ids, -2))

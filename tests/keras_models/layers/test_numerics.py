@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from keras_models.layers.numerics import (
     LOG_ZERO,
+    add_at,
     add_copies,
     copy_mass,
     first_places,
@@ -164,6 +165,19 @@ def test_copy_mass_adds_all_positions_of_a_word(seed, shape):
     result = numpy(copy_mass(logs, ids, 6 + length))
     np.testing.assert_allclose(np.exp(result), expected, atol=1e-6)
     assert (result[expected == 0] == np.float32(LOG_ZERO)).all()
+
+
+@settings(max_examples=15)
+@given(seed=st.integers(0, 10**6), shape=SHAPES, shift=st.sampled_from([0, -60]))
+def test_add_at_adds_all_places_of_a_word(seed, shape, shift):
+    batch, length = shape
+    ids, logs, sums = random_copies(seed, batch, length)
+    size = 6 + length
+    words = np.log(np.random.default_rng(seed).dirichlet(np.ones(size), size=batch))
+    logs = np.where(logs > LOG_ZERO, logs + shift, LOG_ZERO).astype("float32")
+    expected = np.exp(words) + sums * np.exp(float(shift))
+    result = numpy(add_at(words.astype("float32"), logs, ids))
+    np.testing.assert_allclose(result, np.log(expected), rtol=1e-5, atol=1e-5)
 
 
 @settings(max_examples=15)

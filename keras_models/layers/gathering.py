@@ -1,4 +1,4 @@
-"""Picking entries of each row, and adding them up."""
+"""Entries of each row: picked, added up and replaced by index."""
 
 import keras
 from keras import ops
@@ -67,6 +67,26 @@ def add_along(values, index, size):
         num_segments=batch * size,
     )
     return ops.reshape(sums, (batch, size))
+
+
+def put_along(tensor, index, values):
+    """Replaces entries of each row.
+
+        result[b, index[b, j]] = values[b, j], and tensor[b, i] elsewhere
+
+    Args:
+        tensor: `[batch, size]`.
+        index: int32 `[batch, number]`, in `0..size - 1`. Where it has a place several times, the
+            values for it must be equal.
+        values: `[batch, number]`.
+
+    Returns:
+        `[batch, size]`.
+    """
+    shape = ops.shape(index)
+    rows = ops.broadcast_to(ops.expand_dims(ops.arange(shape[0], dtype="int32"), 1), shape)
+    places = ops.reshape(ops.stack([rows, index], axis=-1), (-1, 2))
+    return ops.scatter_update(tensor, places, ops.reshape(values, (-1,)))
 
 
 def flat_places(index, size, batch=None):

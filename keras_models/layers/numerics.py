@@ -6,7 +6,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.axes import merge_axes
-from keras_models.layers.gathering import add_along, take_along
+from keras_models.layers.gathering import add_along, put_along, take_along
 
 # Stands for log(0): exp() of it is exactly 0 in every float type used here, and unlike -inf it
 # gives no NaN when it is subtracted from itself or multiplied by a zero gradient.
@@ -245,16 +245,14 @@ def add_at(log_probs, log_weights, ids):
     Returns:
         float32 `[batch, V]`.
     """
-    batch, size = ops.shape(log_probs)
+    size = ops.shape(log_probs)[1]
     ids = ops.cast(ids, "int32")
     # As shares of a row's largest weight, which do not underflow even if it is tiny.
     largest = ops.max(log_weights, axis=-1, keepdims=True)
     shares = take_along(add_along(ops.exp(log_weights - largest), ids, size), ids)
     together = log_add(take_along(log_probs, ids), safe_log(shares) + largest)
     # Where an id stands several times, each writes the same.
-    rows = ops.broadcast_to(ops.expand_dims(ops.arange(batch, dtype="int32"), -1), ops.shape(ids))
-    index = ops.reshape(ops.stack([rows, ids], axis=-1), (-1, 2))
-    return ops.scatter_update(log_probs, index, ops.reshape(together, (-1,)))
+    return put_along(log_probs, ids, together)
 
 
 def first_places(ids):
@@ -280,7 +278,7 @@ def add_copies(log_probs, log_weights, extended_ids, places=None):
     Returns:
         float32 `[batch, V + source_length]`, `LOG_ZERO` where there is nothing.
     """
-    batch, source_length = ops.shape(log_weights)
+    source_length = ops.shape(log_weights)[1]
     size = ops.shape(log_probs)[-1] + source_length
     extended_ids = ops.cast(extended_ids, "int32")
     places = first_places(extended_ids) if places is None else places
@@ -292,14 +290,8 @@ def add_copies(log_probs, log_weights, extended_ids, places=None):
     extended = ops.pad(log_probs, [[0, 0], [0, source_length + 1]], constant_values=LOG_ZERO)
     together = log_add(take_along(extended, extended_ids), copied)
     is_first = ops.equal(places, ops.expand_dims(ops.arange(source_length, dtype="int32"), 0))
-    rows = ops.expand_dims(ops.arange(batch, dtype="int32"), -1)
-    index = ops.stack(
-        [ops.broadcast_to(rows, ops.shape(places)), ops.where(is_first, extended_ids, size)],
-        axis=-1,
-    )
-    values = ops.where(is_first, together, LOG_ZERO)
-    written = ops.scatter_update(extended, ops.reshape(index, (-1, 2)), ops.reshape(values, (-1,)))
-    return written[:, :size]
+    index = ops.where(is_first, extended_ids, size)
+    return put_along(extended, index, ops.where(is_first, together, LOG_ZERO))[:, :size]
 
 
 def scale_gradient(inputs, share):

@@ -1,11 +1,11 @@
-"""Entries picked and added up by index, against NumPy."""
+"""Entries picked, added up and replaced by index, against NumPy."""
 
 import hypothesis
 import numpy as np
 from hypothesis import strategies
 from keras import ops
 
-from keras_models.layers.gathering import add_along, take_along
+from keras_models.layers.gathering import add_along, put_along, take_along
 
 
 @hypothesis.given(
@@ -43,3 +43,18 @@ def test_add_along(batch, number, size, dtype):
         expected[row, index[row, place]] += values[row, place]
     sums = add_along(ops.convert_to_tensor(values), ops.convert_to_tensor(index), size)
     np.testing.assert_array_equal(ops.convert_to_numpy(sums), expected)
+
+
+@hypothesis.given(strategies.integers(1, 4), strategies.integers(0, 5), strategies.integers(1, 5))
+@hypothesis.settings(max_examples=20)
+def test_put_along(batch, number, size):
+    generator = np.random.default_rng(1)
+    tensor = generator.normal(size=(batch, size)).astype("float32")
+    index = generator.integers(0, size, size=(batch, number)).astype("int32")
+    # The same for the same place.
+    values = 10.0 + index.astype("float32")
+    expected = tensor.copy()
+    for row, place in np.ndindex(batch, number):
+        expected[row, index[row, place]] = values[row, place]
+    result = put_along(*(ops.convert_to_tensor(one) for one in (tensor, index, values)))
+    np.testing.assert_array_equal(ops.convert_to_numpy(result), expected)

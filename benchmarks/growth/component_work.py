@@ -166,6 +166,8 @@ def train_model(recipe: Recipe, output: pathlib.Path) -> None:
     )
     inputs = TrainingInputs(train_files, eval_files, ModelInputs.of(recipe, graph))
     checkpoints = Checkpoints(str(output / "checkpoints"))
+    # Of a measurement that was interrupted: this one starts from the first update.
+    checkpoints.clear()
     _, facts = trainer.train(recipe, inputs, checkpoints)
     checkpoints.clear()
     print(f"{facts['updates']} updates in {facts['seconds']} s, with the evaluation at their end")

@@ -14,12 +14,14 @@ not change how it grows.
 Each component runs at each size in a process of its own. The table has its seconds, and the most
 memory that the process and its descendants had resident together, sampled every 0.2 seconds;
 DIR/growth.json holds the same facts, DIR/growth.svg draws them, and --record writes a result file.
-`--beam OPTION` is an option for Beam, as in `verbatim run`.
+`--beam OPTION` is an option for Beam, as in `verbatim run`. An interrupted measurement goes on
+where it stopped, if code, packages, machine and options are still the same.
 """
 
 import argparse
 import contextlib
 import itertools
+import json
 import os
 import pathlib
 import shutil
@@ -27,11 +29,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from typing import TypedDict
+from typing import Any, TypedDict
 
 from benchmarks.growth import exponents
 from benchmarks.growth.component_work import COMPONENTS, MODEL, work
-from benchmarks.records import measuring
+from benchmarks.records import measuring, provenance
 from benchmarks.records.record import MeasuredRow
 from pipeline.common import tensorflow_settings, whole_files
 from pipeline.recipes import loading
@@ -56,6 +58,30 @@ class Row(TypedDict):
     pairs: int
     seconds: float
     peak_bytes: int
+
+
+class Progress:
+    """The rows that were measured, in a file, so that an interrupted measurement can go on.
+
+    Args:
+        path: of the file; it may be absent.
+        conditions: of what the rows depend on. Rows of other conditions are measured again.
+    """
+
+    def __init__(self, path: pathlib.Path, conditions: dict[str, Any]) -> None:
+        self._path = path
+        self._conditions = conditions
+        before = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        self.rows: list[Row] = before["rows"] if before.get("conditions") == conditions else []
+
+    def has(self, component: str, pairs: int) -> bool:
+        """Whether a component was measured at a size."""
+        return any((row["component"], row["pairs"]) == (component, pairs) for row in self.rows)
+
+    def add(self, row: Row) -> None:
+        """Keeps a row."""
+        self.rows.append(row)
+        whole_files.write_json(self._path, {"conditions": self._conditions, "rows": self.rows})
 
 
 def grow(
@@ -205,11 +231,20 @@ def main() -> None:
         for language in (recipe.data.source_language, recipe.data.target_language)
     )
     machine = measuring.machine()
-    rows: list[Row] = []
+    packages = ("tfx", "apache-beam", "tensorflow")
+    conditions = {
+        "commit": provenance.commit(),
+        "packages": provenance.stack(packages),
+        "processor": machine.processor,
+        "arguments": [options.recipe, str(options.data), *options.beam],
+    }
+    progress = Progress(options.output / "growth.json", conditions)
+    components = options.components.split(",")
     for pairs in map(int, options.pairs.split(",")):
         folder = options.output / str(pairs)
-        shutil.rmtree(folder, ignore_errors=True)
-        grow(source_path, target_path, folder / "data", pairs)
+        if not progress.has(components[0], pairs):
+            shutil.rmtree(folder, ignore_errors=True)
+            grow(source_path, target_path, folder / "data", pairs)
         arguments = [
             sys.executable,
             "-m",
@@ -223,19 +258,20 @@ def main() -> None:
             str(options.output),
             *(f"--beam={option}" for option in options.beam),
         ]
-        for component in options.components.split(","):
+        for component in components:
+            if progress.has(component, pairs):
+                continue
             if component == "evaluation":
                 measure([*arguments, "--only", MODEL, str(pairs)])
             seconds, peak = measure([*arguments, "--only", component, str(pairs)])
-            rows.append(
+            progress.add(
                 {"component": component, "pairs": pairs, "seconds": seconds, "peak_bytes": peak}
             )
-            whole_files.write_json(options.output / "growth.json", rows)
-            print(table(rows[-1:]).splitlines()[-1], flush=True)
+            print(table(progress.rows[-1:]).splitlines()[-1], flush=True)
+    rows = progress.rows
     if made := curves(rows):
         exponents.write(options.output / "growth.svg", "Growth with the corpus", made)
     print(table(rows))
-    packages = ("tfx", "apache-beam", "tensorflow")
     measuring.write(options.record, measuring.table_of(measured(rows), 1, machine, packages))
 
 

@@ -76,6 +76,16 @@ def test_table_of_an_axis():
     ]
 
 
+def test_an_interrupted_measurement_goes_on_under_the_same_conditions(tmp_path):
+    path, conditions = tmp_path / "growth.json", {"commit": "a", "packages": {"tfx": "1"}}
+    row = {"component": "ingest", "pairs": 10, "seconds": 1.0, "peak_bytes": 2}
+    corpus.Progress(path, conditions).add(row)
+    again = corpus.Progress(path, conditions)
+    assert again.rows == [row]
+    assert again.has("ingest", 10) and not again.has("ingest", 20)
+    assert not corpus.Progress(path, {**conditions, "commit": "b"}).rows
+
+
 def test_a_corpus_grows_without_duplicates(tmp_path):
     for language, lines in {"en": "a\nb\n", "ja": "A\nB\n"}.items():
         (tmp_path / f"train.{language}").write_text(lines, "utf-8")

@@ -9,6 +9,7 @@ from keras_models.decoding.ranking import top_k
 from keras_models.decoding.rules import Rules
 from keras_models.decoding.search_arguments import checked_output, checked_source
 from keras_models.layers.axes import merge_axes, split_axis
+from keras_models.layers.caches import map_rows
 from keras_models.layers.gathering import flat_places, take_along
 from keras_models.layers.numerics import LOG_ZERO, repeat_rows, take_rows
 
@@ -64,7 +65,8 @@ def beam_search(
     Args:
         step: function `(actions [batch * beam], carry, index) -> StepOutput`; for heads with
             `max_span` 1 actions are tokens.
-        carry: the step function's first carry, tensors `[batch, ...]`; repeated for the beam here.
+        carry: the step function's first carry, tensors `[batch, ...]`; repeated for the beam here,
+            but for what is `keras_models.layers.caches.Shared`.
         extended_ids: int `[batch, source_length]`, the extended id of each source position.
         source_mask: bool `[batch, source_length]`.
         extended_size: number of extended ids, V + source_length; int or scalar tensor.
@@ -181,8 +183,14 @@ def _rows_of(state, sources):
     """A search's state, of some sources only."""
     index, running, finished, carry = state
     beam_size = ops.shape(running["last"])[1]
-    carry = _merged(take_rows(_split(carry, beam_size), sources))
-    return index, take_rows(running, sources), take_rows(finished, sources), carry
+
+    def take(tensor):
+        return take_rows(tensor, sources)
+
+    carry = map_rows(
+        lambda rows: merge_axes(take(split_axis(rows, beam_size)), 2), carry, of_sources=take
+    )
+    return index, take(running), take(finished), carry
 
 
 class _Search:
@@ -300,8 +308,9 @@ class _Search:
         rows = {key: running[key] for key in finished if key in running and key != "log_probs"}
         rows = take_rows(_merged(rows), places)
         made = None if made is None else take_rows(_merged(made), places)
-        ledger, carry, copy_log_probs, attention = take_rows(
-            (ledger, output.carry, output.copy_log_probs, output.attention), flat
+        ledger, carry, copy_log_probs, attention = map_rows(
+            lambda x: take_rows(x, flat),
+            (ledger, output.carry, output.copy_log_probs, output.attention),
         )
         scores = values / length_penalty(index + 1 if made is None else made, self.length_alpha)
         if self.coverage_beta:

@@ -116,6 +116,8 @@ def decode(
         memory = model.shorten(memory, repeat_rows(shortlist, samples), columns)
         shortlist = memory.pop("shortlist")
     size = model.target_vocabulary_size if shortlist is None else shortlist.size
+    if sampling is None:
+        memory, carry = model.share(memory, carry, beam_size)
 
     def step_of(sources=None):
         """The step function of all sources, or of some, int32 `[n]`."""

@@ -6,6 +6,7 @@ import keras
 from keras import ops
 
 from keras_models.layers.axes import merge_axes
+from keras_models.layers.caches import map_rows
 from keras_models.layers.gathering import add_along, put_along, take_along
 
 # Stands for log(0): exp() of it is exactly 0 in every float type used here, and unlike -inf it
@@ -303,14 +304,14 @@ def scale_gradient(inputs, share):
 def repeat_rows(tree, times):
     """Repeats each row of every tensor of a nest, side by side.
 
-    `[batch, ...]` becomes `[batch * times, ...]`.
+    `[batch, ...]` becomes `[batch * times, ...]`; what is `Shared` stays as it is.
     """
     if not isinstance(times, int):
-        return keras.tree.map_structure(lambda x: ops.repeat(x, times, axis=0), tree)
+        return map_rows(lambda x: ops.repeat(x, times, axis=0), tree)
     if times == 1:
         return tree
     # TensorFlow's repetition is three times as many operations in its graph.
-    return keras.tree.map_structure(lambda x: merge_axes(ops.stack([x] * times, axis=1), 2), tree)
+    return map_rows(lambda x: merge_axes(ops.stack([x] * times, axis=1), 2), tree)
 
 
 def take_rows(tree, rows):

@@ -5,6 +5,7 @@ import math
 import keras
 from keras import ops
 
+from keras_models.layers.caches import entries, write_step
 from keras_models.layers.dropout import Dropout
 from keras_models.layers.numerics import LOG_ZERO, rowwise
 from keras_models.layers.panels import Dense, product
@@ -273,8 +274,11 @@ class TransformerDecoderLayer(_TransformerLayer):
         source_mask: bool `[batch, source_length]`, false at padding.
         cache: None, for all steps in parallel, each of which sees itself and those before; or, for
             the one step of `inputs` (length 1), a dict of `keys` and `values` `[batch, heads,
-            max_length, size / heads]` of the steps before.
+            max_length, size / heads]` of the steps before. If `inputs` has that step of `length`
+            hypotheses of each source, they are `[batch, heads, max_length, length, size / heads]`.
         index: number of that step, an int or scalar tensor.
+        allowed: bool `[batch, length, max_length * length]`, which of a cache's entries each of
+            several hypotheses sees; None for one hypothesis, which sees the steps up to its own.
 
     Returns:
         `[batch, length, size]` and the new cache; None without one.
@@ -337,6 +341,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         source_mask,
         cache=None,
         index=None,
+        allowed=None,
         training=False,
     ):
         normed = self._before(self.self_norm, inputs)
@@ -345,16 +350,22 @@ class TransformerDecoderLayer(_TransformerLayer):
             times = ops.arange(ops.shape(inputs)[1], dtype="int32")
             allowed = ops.expand_dims(times, 0) <= ops.expand_dims(times, 1)
         else:
-            times = ops.arange(ops.shape(cache["keys"])[2], dtype="int32")
-            # Not `ops.slice_update`, which is an XLA operation even where a served model does
-            # without XLA.
-            here = ops.equal(times, index)[None, None, :, None]
-            keys = ops.where(here, keys, cache["keys"])
-            values = ops.where(here, values, cache["values"])
-            cache = {"keys": keys, "values": values}
-            allowed = ops.expand_dims(times <= index, 0)
+            cache = {
+                "keys": write_step(cache["keys"], keys, index),
+                "values": write_step(cache["values"], values, index),
+            }
+            keys, values = entries(cache["keys"]), entries(cache["values"])
+            if allowed is None:
+                times = ops.arange(ops.shape(keys)[2], dtype="int32")
+                allowed = ops.expand_dims(times <= index, 0)
+        if len(allowed.shape) == 2:
+            allowed = ops.expand_dims(allowed, 0)
         attended = self.self_attention(
-            normed, keys=keys, values=values, allowed=allowed[None, None], training=training
+            normed,
+            keys=keys,
+            values=values,
+            allowed=ops.expand_dims(allowed, 1),
+            training=training,
         )
         states = self._add(self.self_norm, inputs, attended, training)
         attended = self.source_attention(

@@ -104,6 +104,16 @@ class Ensemble(keras.Model):
         shared = {name: memories[0][name] for name in ("mask", "extended_ids")}
         return {**shared, "members": list(memories)}, list(carries)
 
+    def share(self, memory, carry, hypotheses):
+        """Shares what each member can share, see `Seq2Seq.share`."""
+        members, carries = zip(
+            *(
+                member.share(own, first, hypotheses)
+                for member, own, first in zip(self.members, memory["members"], carry)
+            )
+        )
+        return {**memory, "members": list(members)}, list(carries)
+
     def step(self, actions, carry, memory, index):
         """One step of every member.
 

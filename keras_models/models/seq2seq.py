@@ -285,6 +285,20 @@ class Seq2Seq(TargetScoring):
             shortened["lexicon_ids"] = ops.reshape(place, (batch, length, number))
         return shortened
 
+    def share(self, memory, carry, hypotheses):
+        """Makes hypotheses of a source share what they need not have each for itself.
+
+        A body that has nothing of the kind returns what it was given.
+
+        Args:
+            memory, carry: what `encode` returned, before any repetition.
+            hypotheses: how many a source has in a search.
+
+        Returns:
+            Memory and carry, in which `keras_models.layers.caches.Shared` tensors may be.
+        """
+        return memory, carry
+
     def decoder_kernels(self):
         """The kernels by which a decoding step multiplies, without the softmax'."""
         return []

@@ -3,6 +3,7 @@
 import keras
 from keras import ops
 
+from keras_models.layers.caches import Shared, beside, follow, one_below_another
 from keras_models.layers.numerics import rowwise
 from keras_models.layers.panels import Dense
 from keras_models.layers.source_attention import SourceAttention
@@ -288,6 +289,26 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
         }
         return memory, carry
 
+    def share(self, memory, carry, hypotheses):
+        """Keeps keys and values of the source and of the steps once for all hypotheses.
+
+        A beam search then moves none of them, see `Seq2Seq.share`. For a batch of one source they
+        are few, and moving them costs no more.
+        """
+        names = list(carry)
+        batch, length = ops.shape(carry["keys_0"])[0], ops.shape(carry["keys_0"])[2]
+        if hypotheses == 1 or (isinstance(batch, int) and batch == 1):
+            return memory, carry
+
+        def widened(cache):
+            return ops.stack([cache] * hypotheses, axis=3)
+
+        source = {name: memory[name] for name in (*names, "mask")}
+        own = {name: part for name, part in memory.items() if name not in names}
+        caches = {name: widened(cache) for name, cache in carry.items()}
+        ancestors = ops.zeros((batch, length), dtype="int32")
+        return {**own, "shared": Shared(source)}, {"ancestors": ancestors, "caches": Shared(caches)}
+
     # Decoder.
 
     def embed_target(self, ids):
@@ -307,22 +328,33 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
             `state`, tensors `[batch, length, ...]`, and the next carry.
         """
         states = self._place(embedded, self.target_projection, positions, training)
-        new = {}
+        allowed, caches, new = None, carry, {}
+        shared = memory.get("shared")
+        if shared is not None:
+            caches = carry["caches"].tensors
+            hypotheses = caches["keys_0"].shape[3]
+            ancestors, allowed = follow(carry["ancestors"], index, hypotheses)
+            states = beside(states, hypotheses)
+        source = memory if shared is None else shared.tensors
         for number, layer in enumerate(self.decoder):
             names = (f"keys_{number}", f"values_{number}")
             states, cache = layer(
                 states,
-                source_keys=memory[names[0]],
-                source_values=memory[names[1]],
-                source_mask=memory["mask"],
+                source_keys=source[names[0]],
+                source_values=source[names[1]],
+                source_mask=source["mask"],
                 cache=None
-                if carry is None
-                else {"keys": carry[names[0]], "values": carry[names[1]]},
+                if caches is None
+                else {"keys": caches[names[0]], "values": caches[names[1]]},
                 index=index,
+                allowed=allowed,
                 training=training,
             )
             if cache is not None:
                 new[names[0]], new[names[1]] = cache["keys"], cache["values"]
+        if shared is not None:
+            states = one_below_another(states)
+            new = {"ancestors": ancestors, "caches": Shared(new)}
         query = states if self.query_norm is None else self.query_norm(states)
         scale = ops.cast(self.hidden_size**-0.5, query.dtype)
         context, log_weights = self.attention(

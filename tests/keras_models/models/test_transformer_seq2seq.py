@@ -244,6 +244,19 @@ def test_training_reduces_the_loss():
     assert np.isfinite(found.scores).all() and (found.scores > -1e8).all()
 
 
+@pytest.mark.parametrize("head", ["pointer_generator", "span_copy"])
+@pytest.mark.parametrize("compact", [False, True])
+def test_hypotheses_that_share_caches_are_those_that_have_their_own(head, compact):
+    inputs = sources(example(batch=7, source_length=6))
+    options = {"max_length": 9, "beam_size": 4, "n_best": 4, "compact": compact}
+    sharing, moving = make(head, scale=2.0), make(head, scale=2.0)
+    moving.share = lambda memory, carry, hypotheses: (memory, carry)
+    found = decoded(sharing, inputs, **options)
+    # Outputs that go on and change places, or nothing is shown.
+    assert found.lengths.max() > 3
+    assert_same(found, decoded(moving, inputs, **options))
+
+
 @pytest.mark.parametrize(
     "dtype", ["float32", "mixed_bfloat16"] if TENSORFLOW else ["mixed_bfloat16"]
 )

@@ -13,7 +13,7 @@ not change how it grows.
 
 Each component runs at each size in a process of its own. The table has its seconds, and the most
 memory that the process and its descendants had resident together, sampled every 0.2 seconds;
-DIR/growth.json holds the same facts, DIR/growth.svg draws them, and --record writes a result file.
+DIR/progress.json holds the same facts, DIR/growth.svg draws them, --record writes a result file.
 `--beam OPTION` is an option for Beam, as in `verbatim run`. An interrupted measurement goes on
 where it stopped, if code, packages, machine and options are still the same.
 """
@@ -238,7 +238,7 @@ def main() -> None:
         "processor": machine.processor,
         "arguments": [options.recipe, str(options.data), *options.beam],
     }
-    progress = Progress(options.output / "growth.json", conditions)
+    progress = Progress(options.output / "progress.json", conditions)
     components = options.components.split(",")
     for pairs in map(int, options.pairs.split(",")):
         folder = options.output / str(pairs)

@@ -348,7 +348,7 @@ class TransformerDecoderLayer(_TransformerLayer):
         keys, values = self.self_attention.project_memory(normed)
         if cache is None:
             times = ops.arange(ops.shape(inputs)[1], dtype="int32")
-            allowed = ops.expand_dims(times, 0) <= ops.expand_dims(times, 1)
+            allowed = (ops.expand_dims(times, 0) <= ops.expand_dims(times, 1))[None]
         else:
             cache = {
                 "keys": write_step(cache["keys"], keys, index),
@@ -357,15 +357,9 @@ class TransformerDecoderLayer(_TransformerLayer):
             keys, values = entries(cache["keys"]), entries(cache["values"])
             if allowed is None:
                 times = ops.arange(ops.shape(keys)[2], dtype="int32")
-                allowed = ops.expand_dims(times <= index, 0)
-        if len(allowed.shape) == 2:
-            allowed = ops.expand_dims(allowed, 0)
+                allowed = (times <= index)[None, None]
         attended = self.self_attention(
-            normed,
-            keys=keys,
-            values=values,
-            allowed=ops.expand_dims(allowed, 1),
-            training=training,
+            normed, keys=keys, values=values, allowed=allowed[:, None], training=training
         )
         states = self._add(self.self_norm, inputs, attended, training)
         attended = self.source_attention(

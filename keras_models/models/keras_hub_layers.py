@@ -5,6 +5,7 @@ import warnings
 
 from keras import ops
 
+from keras_models.layers.caches import write_step
 from keras_models.layers.numerics import LOG_ZERO, rowwise
 
 
@@ -148,8 +149,7 @@ class BackboneLayers:
 
             def keep(*arrays, names=names):
                 if carry is not None:
-                    here = ops.equal(times, index)[None, None, :, None]
-                    arrays = [ops.where(here, a, carry[name]) for a, name in zip(arrays, names)]
+                    arrays = [write_step(carry[name], a, index) for a, name in zip(arrays, names)]
                     new.update(zip(names, arrays))
                 return arrays
 

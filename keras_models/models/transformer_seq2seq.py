@@ -296,7 +296,7 @@ class TransformerSeq2Seq(ParallelSeq2Seq):
         are few, and moving them costs no more.
         """
         names = list(carry)
-        batch, length = ops.shape(carry["keys_0"])[0], ops.shape(carry["keys_0"])[2]
+        batch, _, length, _ = ops.shape(carry["keys_0"])
         if hypotheses == 1 or (isinstance(batch, int) and batch == 1):
             return memory, carry
 

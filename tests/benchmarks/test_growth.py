@@ -77,7 +77,7 @@ def test_table_of_an_axis():
 
 
 def test_an_interrupted_measurement_goes_on_under_the_same_conditions(tmp_path):
-    path, conditions = tmp_path / "growth.json", {"commit": "a", "packages": {"tfx": "1"}}
+    path, conditions = tmp_path / "progress.json", {"commit": "a", "packages": {"tfx": "1"}}
     row = {"component": "ingest", "pairs": 10, "seconds": 1.0, "peak_bytes": 2}
     corpus.Progress(path, conditions).add(row)
     again = corpus.Progress(path, conditions)

@@ -90,6 +90,7 @@ LABELS = {
     "ours_small_shortlist": f"ours, {SMALL_SHORTLIST} words",
     "ours_large_vocabulary": "ours, large vocabulary",
     "ours_mixed": "ours, bfloat16",
+    "ours_mixed_large_vocabulary": "ours, bfloat16, large vocabulary",
     "opennmt_py": "OpenNMT-py 3.5.1",
     "opennmt_tf": "OpenNMT-tf 2.32, no copying",
     "ctranslate2": "CTranslate2 4.8.5",

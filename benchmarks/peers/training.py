@@ -12,8 +12,8 @@ peer's training script, over the first 64 x UPDATES pairs of small_parallel_enja
 are from the end of the first pass on, so start-up and tracing are left out; each includes an
 evaluation after each pass, of the same 64 pairs. Updates of ours hold pairs of one length each, 64
 on average, the peer's 64 pairs. The loss after each pass, in nats a target token, stands beside the
-rates, so that equal progress an update can be seen. With `ours_large_vocabulary` that loss is over
-the words of its smaller softmax; the evaluation's, over all words, says what the smaller one costs.
+rates, so that equal progress an update can be seen. With a large vocabulary that loss is over the
+words of the smaller softmax; the evaluation's, over all words, says what the smaller one costs.
 Seconds to the common loss end where the evaluation's loss has fallen to a value that all programs
 reach. They follow from the rate, without start-up; between passes the loss falls in a straight
 line.
@@ -62,6 +62,9 @@ PROGRAMS = {
     "ours": Trainer("ours", None, {}),
     "ours_large_vocabulary": Trainer("ours", None, {"large_vocabulary": LARGE_VOCABULARY}),
     "ours_mixed": Trainer("ours", None, {"mixed_precision": True}),
+    "ours_mixed_large_vocabulary": Trainer(
+        "ours", None, {"mixed_precision": True, "large_vocabulary": LARGE_VOCABULARY}
+    ),
     "opennmt_py": Trainer("opennmt_py", "opennmt_py", {}),
     "hugging_face": Trainer("transformers_and_ctranslate2", "transformers", {}),
     "hugging_face_mixed": Trainer(
@@ -71,7 +74,15 @@ PROGRAMS = {
 #: The programs of each kind of network.
 DEFAULTS = {
     "rnn": ("ours", "ours_large_vocabulary", "opennmt_py"),
-    "transformer": ("ours", "ours_mixed", "opennmt_py", "hugging_face", "hugging_face_mixed"),
+    "transformer": (
+        "ours",
+        "ours_large_vocabulary",
+        "ours_mixed",
+        "ours_mixed_large_vocabulary",
+        "opennmt_py",
+        "hugging_face",
+        "hugging_face_mixed",
+    ),
 }
 #: The sizes of the Transformer: it is to be trained in minutes.
 TRANSFORMER: Mapping[str, Any] = {

@@ -16,7 +16,8 @@ rates, so that equal progress an update can be seen. With a large vocabulary tha
 words of the smaller softmax; the evaluation's, over all words, says what the smaller one costs.
 Seconds to the common loss end where the evaluation's loss has fallen to a value that all programs
 reach. They follow from the rate, without start-up; between passes the loss falls in a straight
-line.
+line. The loss at which a peer ended is a harder test: each peer has a figure of how many times as
+fast the fastest of ours in the same precision reached it.
 
 Writes DIR/training.json, training.md and training.svg; --record writes the table as a result file.
 """
@@ -158,11 +159,50 @@ def seconds_to(loss: float, facts: rounds.Facts, tokens: float) -> float:
     return updates * facts["pairs_an_update"] * tokens / facts["target_rate"]
 
 
+def leads(measured: Sequence[rounds.Round], tokens: float) -> dict[str, rounds.Spread]:
+    """Returns how many times as fast the fastest of ours reaches a peer's last loss.
+
+    Of ours, those that compute in the peer's precision are compared.
+
+    Args:
+        measured: the rounds, whose facts `seconds_to` takes.
+        tokens: target tokens of a pair, its end among them.
+
+    Returns:
+        Dict from the name of a peer, without those whose loss none of ours reached in a round.
+    """
+    found: dict[str, rounds.Spread] = {}
+
+    def precision(name: str) -> bool:
+        return bool(PROGRAMS[name].arguments.get("mixed_precision"))
+
+    for peer in (name for name in measured[0] if PROGRAMS[name].environment):
+        own = [
+            name
+            for name in measured[0]
+            if PROGRAMS[name].environment is None and precision(name) == precision(peer)
+        ]
+        ratios: list[float] = []
+        for taken in measured:
+            loss = taken[peer]["eval_losses"][-1][1]
+            ours = [
+                seconds_to(loss, taken[name], tokens)
+                for name in own
+                if taken[name]["eval_losses"][-1][1] <= loss
+            ]
+            if ours:
+                ratios.append(seconds_to(loss, taken[peer], tokens) / min(ours))
+        if len(ratios) == len(measured):
+            found[peer] = rounds.spread(ratios)
+    return found
+
+
 def rows(
     figures: Mapping[str, rounds.Figure],
     last: rounds.Round,
     floor: float,
     to_loss: Mapping[str, rounds.Figure] | None = None,
+    lead: Mapping[str, rounds.Spread] | None = None,
 ) -> list[MeasuredRow]:
     """Returns the rows of the result file.
 
@@ -171,7 +211,9 @@ def rows(
         last: the facts of the last trainings.
         floor: target tokens a second that the machine allows.
         to_loss: seconds until all have the same loss of the evaluation, likewise; or None.
+        lead: what `leads` returned; or None.
     """
+    lead = lead or {}
     return [
         measuring.row(
             {"program": LABELS.get(name, name)},
@@ -188,6 +230,7 @@ def rows(
                 ),
                 "seconds_to_loss": measuring.spread(to_loss[name]) if to_loss else None,
                 "times_to_loss": measuring.spread(to_loss[name]["ratio"]) if to_loss else None,
+                "lead": measuring.spread(lead[name]) if name in lead else None,
                 "parameters": measuring.one(last[name]["parameters"]),
                 "peak_mb": measuring.one(last[name]["peak_bytes"] / 1e6),
             },
@@ -232,7 +275,7 @@ def main() -> None:
     figures = rounds.figure(measured, "target_rate", against, lower_is_better=False)
     pairs, _ = corpus.training_pairs(corpus.read(options.data, "train"), job)
     floor = floor_rate(job, pairs, rates)
-    to_loss = None
+    to_loss, lead = None, None
     if (loss := common_loss(measured)) is not None:
         tokens = sum(len(target.split()) + 1 for _, target in pairs) / len(pairs)
         measured = [
@@ -243,9 +286,10 @@ def main() -> None:
             for taken in measured
         ]
         to_loss = rounds.figure(measured, "seconds_to_loss", against)
+        lead = leads(measured, tokens)
         notes = [*notes, f"The loss that all reached is {loss:.2f} nats a token."]
     table = measuring.table_of(
-        rows(figures, measured[-1], floor, to_loss),
+        rows(figures, measured[-1], floor, to_loss, lead),
         options.rounds,
         measured_on,
         notes=notes,

@@ -154,28 +154,10 @@ def test_tables_have_a_line_for_each_program():
         "eval_loss": 6.25,
         "seconds_to_loss": None,
         "times_to_loss": None,
+        "lead": None,
         "parameters": 1000,
         "peak_mb": 1000.0,
     }
-
-
-def test_programs_are_compared_at_a_loss_that_all_reach():
-    def facts(rate, *losses):
-        points = [[10 * (number + 1), loss] for number, loss in enumerate(losses)]
-        return {"eval_losses": points, "pairs_an_update": 4, "target_rate": rate}
-
-    ours, peer = facts(20.0, 6.0, 4.0, 3.0), facts(10.0, 7.0, 6.0, 5.0)
-    measured = [{"ours": ours, "peer": peer}]
-    assert training.common_loss(measured) == 5.0
-    # Between the first evaluation, 6.0 after 10 updates, and the second, 4.0 after 20.
-    assert training.seconds_to(5.0, ours, tokens=2.0) == pytest.approx(15 * 4 * 2 / 20)
-    assert training.seconds_to(5.0, peer, tokens=2.0) == pytest.approx(30 * 4 * 2 / 10)
-    assert training.seconds_to(6.5, ours, tokens=2.0) == pytest.approx(10 * 4 * 2 / 20)
-    # One that became worse again between evaluations.
-    assert training.seconds_to(3.5, facts(10.0, 4.0, 4.5, 3.0), tokens=1.0) == pytest.approx(
-        (20 + 10 * (4.5 - 3.5) / (4.5 - 3.0)) * 4 / 10
-    )
-    assert training.common_loss([{"ours": ours, "peer": {}}]) is None
 
 
 def test_outputs_of_another_length_stop_the_comparison():

@@ -6,9 +6,9 @@ import pathlib
 import re
 from collections.abc import Iterator
 
-# TensorFlow's own libraries, which are never unloaded. What a process unloads must be left alone:
-# its place may hold something else a moment later.
-_LIBRARY = re.compile(r"libtensorflow_\w+\.so(\.\d+)*")
+# The libraries of TensorFlow and TensorFlow Text, which are never unloaded. What a process unloads
+# must be left alone: its place may hold something else a moment later.
+_LIBRARY = re.compile(r".*/(tensorflow|tensorflow_text)/.*\.so(\.\d+)*")
 _PLACE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+\s*(.*)")
 _MADV_DONTNEED = 4
 
@@ -19,9 +19,9 @@ def give_back() -> None:
     The C library keeps what was freed otherwise, which is hundreds of megabytes. One that has no
     function for it, such as musl, is left alone.
 
-    A third of TensorFlow's libraries is read while they are loaded and hardly again. Linux counts
-    all that was read once as memory of the process. What is needed again comes from the system's
-    cache of files, which all processes share.
+    A third of TensorFlow's libraries is read while they are loaded and hardly again, and so are the
+    tables of characters in TensorFlow Text's. Linux counts all that was read once as memory of the
+    process. What is needed again comes from the system's cache of files, which all processes share.
     """
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
@@ -38,7 +38,7 @@ def _unchanged_parts() -> Iterator[tuple[int, int]]:
     for line in pathlib.Path("/proc/self/smaps").read_text(encoding="utf-8").splitlines():
         if match := _PLACE.fullmatch(line):
             start, end, access, file = match.groups()
-            is_library = _LIBRARY.fullmatch(file.rpartition("/")[2]) and "w" not in access
+            is_library = _LIBRARY.fullmatch(file) and "w" not in access
             place = (int(start, 16), int(end, 16)) if is_library else None
         # Anonymous pages are changed ones, of this process alone.
         elif place and line.split() == ["Anonymous:", "0", "kB"]:

@@ -171,16 +171,16 @@ def leads(measured: Sequence[rounds.Round], tokens: float) -> dict[str, rounds.S
     Returns:
         Dict from the name of a peer, without those whose loss none of ours reached in a round.
     """
-    found: dict[str, rounds.Spread] = {}
+    leads_of_peers: dict[str, rounds.Spread] = {}
 
-    def precision(name: str) -> bool:
+    def is_mixed(name: str) -> bool:
         return bool(PROGRAMS[name].arguments.get("mixed_precision"))
 
     for peer in (name for name in measured[0] if PROGRAMS[name].environment):
         own = [
             name
             for name in measured[0]
-            if PROGRAMS[name].environment is None and precision(name) == precision(peer)
+            if PROGRAMS[name].environment is None and is_mixed(name) == is_mixed(peer)
         ]
         ratios: list[float] = []
         for taken in measured:
@@ -193,8 +193,8 @@ def leads(measured: Sequence[rounds.Round], tokens: float) -> dict[str, rounds.S
             if ours:
                 ratios.append(seconds_to(loss, taken[peer], tokens) / min(ours))
         if len(ratios) == len(measured):
-            found[peer] = rounds.spread(ratios)
-    return found
+            leads_of_peers[peer] = rounds.spread(ratios)
+    return leads_of_peers
 
 
 def rows(

@@ -36,11 +36,11 @@ def test_the_fastest_of_ours_is_compared_at_the_last_loss_of_a_peer():
         "hugging_face": facts(10.0, 7.0, 5.0, 4.0),
         "hugging_face_mixed": facts(30.0, 7.0, 5.0, 4.0),
     }
-    found = training.leads([taken, {**taken, "opennmt_py": facts(5.0, 7.0, 6.0, 5.0)}], tokens=2.0)
-    assert found["opennmt_py"]["values"] == pytest.approx([30 / 10 * 40 / 20, 30 / 5 * 40 / 20])
-    assert found["hugging_face"]["median"] == pytest.approx(30 / 10 * 20 / 20)
-    assert found["hugging_face_mixed"]["median"] == pytest.approx(30 / 30 * 90 / 20)
-    assert len(found) == 3
+    leads = training.leads([taken, {**taken, "opennmt_py": facts(5.0, 7.0, 6.0, 5.0)}], tokens=2.0)
+    assert leads["opennmt_py"]["values"] == pytest.approx([30 / 10 * 40 / 20, 30 / 5 * 40 / 20])
+    assert leads["hugging_face"]["median"] == pytest.approx(30 / 10 * 20 / 20)
+    assert leads["hugging_face_mixed"]["median"] == pytest.approx(30 / 30 * 90 / 20)
+    assert len(leads) == 3
     # None of ours got as far.
     assert "hugging_face" not in training.leads(
         [{**taken, "hugging_face": facts(10.0, 7.0, 2.0)}], tokens=2.0

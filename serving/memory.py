@@ -7,8 +7,11 @@ import re
 from collections.abc import Iterator
 
 # The libraries of TensorFlow and TensorFlow Text, which are never unloaded. What a process unloads
-# must be left alone: its place may hold something else a moment later.
-_LIBRARY = re.compile(r".*/(tensorflow|tensorflow_text)/.*\.so(\.\d+)*")
+# must be left alone: its place may hold something else a moment later. A whole environment in some
+# folder called tensorflow does not count.
+_LIBRARY = re.compile(
+    r".*/(libtensorflow_\w+|(site|dist)-packages/tensorflow(_text)?/.*)\.so(\.\d+)*"
+)
 _PLACE = re.compile(r"([0-9a-f]+)-([0-9a-f]+) (\S+) \S+ \S+ \d+\s*(.*)")
 _MADV_DONTNEED = 4
 

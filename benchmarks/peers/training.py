@@ -213,7 +213,6 @@ def rows(
         to_loss: seconds until all have the same loss of the evaluation, likewise; or None.
         lead: what `leads` returned; or None.
     """
-    lead = lead or {}
     return [
         measuring.row(
             {"program": LABELS.get(name, name)},
@@ -230,7 +229,7 @@ def rows(
                 ),
                 "seconds_to_loss": measuring.spread(to_loss[name]) if to_loss else None,
                 "times_to_loss": measuring.spread(to_loss[name]["ratio"]) if to_loss else None,
-                "lead": measuring.spread(lead[name]) if name in lead else None,
+                "lead": measuring.spread(lead[name]) if lead and name in lead else None,
                 "parameters": measuring.one(last[name]["parameters"]),
                 "peak_mb": measuring.one(last[name]["peak_bytes"] / 1e6),
             },

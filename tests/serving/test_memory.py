@@ -72,3 +72,22 @@ def test_a_system_without_proc_is_left_alone(monkeypatch):
 
     monkeypatch.setattr(memory.pathlib.Path, "read_text", missing)
     memory.give_back()
+
+
+def test_only_libraries_that_stay_loaded_are_let_go(monkeypatch):
+    packages = "/home/me/tensorflow/lib/site-packages"
+    files = (
+        f"{packages}/tensorflow/libtensorflow_cc.so.2",
+        f"{packages}/tensorflow_text/python/ops/_normalize_ops.so",
+        f"{packages}/tensorflow/python/_pywrap.so",
+        "/opt/libtensorflow_framework.so.2",
+        f"{packages}/numpy/core.so",
+        f"{packages}/tensorflow/data.bin",
+        "",
+    )
+    smaps = "".join(
+        f"{number}000-{number}800 r-xp 00000000 08:01 7 {file}\nRss: 4 kB\nAnonymous: 0 kB\n"
+        for number, file in enumerate(files, start=1)
+    )
+    monkeypatch.setattr(memory.pathlib.Path, "read_text", lambda *_, **__: smaps)
+    assert [start >> 12 for start, _ in memory._unchanged_parts()] == [1, 2, 3, 4]

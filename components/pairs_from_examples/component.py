@@ -11,6 +11,8 @@ from tfx.types.experimental import simple_artifacts
 
 from components.artifacts import EXAMPLES_KEY, REJECTS_KEY
 from components.pairs_from_examples import executor
+from components.parallel_text_example_gen.component import lexicon_digest
+from components.parallel_text_example_gen.executor import LEXICON_DIGEST_KEY
 from pipeline.recipes.sections import DataConfig
 
 
@@ -18,7 +20,8 @@ class PairsFromExamplesSpec(types.ComponentSpec):
     """Examples in, parallel text and its rejects out."""
 
     PARAMETERS: typing.ClassVar[dict[str, component_spec.ExecutionParameter]] = {
-        executor.DATA_CONFIG_KEY: component_spec.ExecutionParameter(type=str)
+        executor.DATA_CONFIG_KEY: component_spec.ExecutionParameter(type=str),
+        LEXICON_DIGEST_KEY: component_spec.ExecutionParameter(type=str, optional=True),
     }
     INPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {
         EXAMPLES_KEY: component_spec.ChannelParameter(type=standard_artifacts.Examples)
@@ -59,6 +62,7 @@ class PairsFromExamples(base_beam_component.BaseBeamComponent):
                 **{
                     EXAMPLES_KEY: examples,
                     executor.DATA_CONFIG_KEY: json.dumps(dataclasses.asdict(data), sort_keys=True),
+                    **lexicon_digest(data),
                     executor.PAIRS_KEY: types.Channel(type=standard_artifacts.Examples),
                     REJECTS_KEY: types.Channel(type=simple_artifacts.File),
                 }

@@ -15,6 +15,8 @@ from pipeline.recipes.recipe import section_from_json
 DATA_PATH_KEY = "data_path"
 DATA_CONFIG_KEY = "data_config"
 LONGEST_TEST_KEY = "longest_test"
+#: Not read: a changed lexicon changes the cache key.
+LEXICON_DIGEST_KEY = "copy_lexicon_digest"
 
 
 class Executor(PairWriter):
@@ -30,7 +32,7 @@ class Executor(PairWriter):
             output_dict: `examples` and `rejects`, one artifact each.
             exec_properties: `data_path` (str) and `data_config` (JSON of the recipe's data
                 section); `longest_test` (int): the most tokens of a text in files given as test
-                split, 0 for the limits of the data section.
+                split, 0 for the limits of the data section; `copy_lexicon_digest` (str): unused.
 
         Raises:
             pipeline.readers.DataError: the data cannot be read, too many records are rejected, or a

@@ -11,6 +11,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from components.parallel_text_example_gen.duplicates import KeepFirst
+from components.parallel_text_example_gen.recombining import Recombine
 from components.untyped_in_beam import untyped_in_beam
 from pipeline.readers import DataError
 from pipeline.readers.formats import read_unit
@@ -22,6 +23,8 @@ from pipeline.recipes.sections import DataConfig
 REJECTED = "rejected"
 #: Rejects of the files that the recipe names for a split.
 REJECTED_FROM = "rejected from"
+#: New pairs, which no record is.
+RECOMBINED = "recombined"
 
 # Between the steps records are plain tuples, which any runner encodes without knowing our classes.
 # The split is that of the unit, or "".
@@ -93,12 +96,20 @@ class Ingest(beam.PTransform):
         divided = pairs | "Divide" >> beam.ParDo(_Divide(config)).with_outputs(*SPLITS)
         splits = {}
         for split in SPLITS:
+            of_split = divided[split]
             tallies.append(
-                divided[split]
+                of_split
                 | f"TallyKept[{split}]"
                 >> beam.ParDo(_Tally(lambda _, name=split: [("kept", name)]))
             )
-            splits[split] = divided[split] | f"Serialize[{split}]" >> beam.Map(
+            if split == "train" and config.recombinations:
+                held_out = [divided[other] for other in SPLITS if other != split]
+                new = of_split | "Recombine" >> Recombine(config, held_out)
+                tallies.append(
+                    new | "TallyNewPairs" >> beam.ParDo(_Tally(lambda _: [(RECOMBINED, "")]))
+                )
+                of_split = (of_split, new) | "WithNewPairs" >> beam.Flatten()
+            splits[split] = of_split | f"Serialize[{split}]" >> beam.Map(
                 _serialize, config.extra_columns
             )
         tally = (

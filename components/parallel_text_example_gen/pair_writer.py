@@ -15,7 +15,12 @@ from tfx.types import artifact_utils, standard_component_specs
 
 from components import earlier_attempts
 from components.artifacts import REJECTS_KEY, Artifacts
-from components.parallel_text_example_gen.ingest import REJECTED, REJECTED_FROM, Ingest
+from components.parallel_text_example_gen.ingest import (
+    RECOMBINED,
+    REJECTED,
+    REJECTED_FROM,
+    Ingest,
+)
 from components.untyped_in_beam import untyped_in_beam
 from pipeline.common import whole_files
 from pipeline.readers import DataError
@@ -39,6 +44,7 @@ class RecordCounts(TypedDict):
         by_split: how many each split has.
         rejected_by_given_split: of the files that the recipe names for a split.
         ignored_files: files of the data folder that no reader knows.
+        recombined: how many new pairs `data.recombinations` added to the training split.
     """
 
     read: int
@@ -48,6 +54,7 @@ class RecordCounts(TypedDict):
     by_split: dict[str, int]
     rejected_by_given_split: dict[str, int]
     ignored_files: list[str]
+    recombined: int
 
 
 class PairWriter(base_beam_executor.BaseBeamExecutor):
@@ -155,6 +162,7 @@ def _counts(tally: str, ignored_files: Sequence[str]) -> RecordCounts:
         "kept": dict.fromkeys(SPLITS, 0),
         REJECTED: {},
         REJECTED_FROM: {},
+        RECOMBINED: {},
     }
     for line in tally.splitlines():
         what, which, count = json.loads(line)
@@ -169,6 +177,7 @@ def _counts(tally: str, ignored_files: Sequence[str]) -> RecordCounts:
             split: count for split, count in sorted(by[REJECTED_FROM].items()) if split
         },
         "ignored_files": list(ignored_files),
+        "recombined": sum(by[RECOMBINED].values()),
     }
     if counts["read"] != counts["kept"] + counts["rejected"]:
         raise RuntimeError(

@@ -44,6 +44,8 @@ def _lines_of_data(counts: Counts, paths: dict[str, str]) -> Iterator[str]:
             f"{counts['read']} records read, {counts['kept']} kept, {counts['rejected']} rejected: "
             f"{paths['rejects']}"
         )
+    if new := counts.get("recombined"):
+        yield f"{new} new training pairs made of those kept (data.recombinations)"
     for split, number in (counts.get("rejected_by_given_split") or {}).items():
         if split != "train":
             yield (

@@ -58,6 +58,7 @@ def check_data(data: DataConfig) -> None:
             "The recipe key 'data.source_features' needs 'data.tokenization' = \"whitespace\": "
             "tags belong to the tokens of a text that is already tokenized."
         )
+    _check_recombinations(data)
     if reserved := set(data.extra_columns) & {
         "source",
         "target",
@@ -69,6 +70,21 @@ def check_data(data: DataConfig) -> None:
         raise RecipeError(
             "The recipe keys 'data.source_features' and 'data.slice_features' cannot name "
             f"{', '.join(map(repr, sorted(reserved)))}: this column has another use; rename it."
+        )
+
+
+def _check_recombinations(data: DataConfig) -> None:
+    if not data.recombinations:
+        return
+    if not data.copy_lexicon or data.tokenization != "whitespace":
+        raise RecipeError(
+            "The recipe key 'data.recombinations' needs 'data.copy_lexicon' and "
+            "'data.tokenization' = \"whitespace\": it exchanges the words that this lexicon names."
+        )
+    if data.source_features:
+        raise RecipeError(
+            "The recipe keys 'data.recombinations' and 'data.source_features' exclude each other: "
+            "words that are exchanged would lose their tags."
         )
 
 

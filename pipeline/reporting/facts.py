@@ -125,6 +125,7 @@ class Counts(TypedDict, total=False):
         by_split: how many pairs each split has.
         rejected_by_given_split: of the files that the recipe names for a split.
         words_by_split: of a language model's text.
+        recombined: how many new pairs were added to the training split.
     """
 
     read: int
@@ -134,6 +135,7 @@ class Counts(TypedDict, total=False):
     by_split: dict[str, int]
     rejected_by_given_split: dict[str, int]
     words_by_split: dict[str, int]
+    recombined: int
 
 
 class Stage(TypedDict, total=False):

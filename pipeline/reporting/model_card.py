@@ -195,6 +195,8 @@ def _data_lines(data: Mapping[str, Any]) -> list[str]:
             f"- {counts['read']:,} records read, {counts['kept']:,} kept, {counts['rejected']:,} "
             "rejected"
         )
+    if new := counts.get("recombined"):
+        lines.append(f"- {new:,} new training pairs made of those kept (`data.recombinations`)")
     sizes = counts.get("by_split") or counts.get("words_by_split") or {}
     if sizes:
         unit = "pairs" if "by_split" in counts else "words"

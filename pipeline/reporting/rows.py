@@ -247,6 +247,7 @@ def count_rows(counts: Counts) -> CountRows:
                 ("read", counts.get("read")),
                 ("kept", counts.get("kept")),
                 ("rejected", counts.get("rejected")),
+                ("recombined", counts.get("recombined") or None),
             )
             if number is not None
         ],

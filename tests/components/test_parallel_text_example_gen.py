@@ -111,6 +111,7 @@ def test_every_record_is_kept_or_rejected_once(ingested):
         "by_split": {split: len(rows) for split, rows in splits.items()},
         "rejected_by_given_split": {},
         "ignored_files": ["notes.md"],
+        "recombined": 0,
     }
     rows = sorted(row for split in splits.values() for row in split)
     assert [row[:2] for row in rows] == [("a.tsv", line) for line in range(1, 41)] + [("b.tsv", 6)]

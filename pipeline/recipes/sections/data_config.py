@@ -56,6 +56,10 @@ class DataConfig:
     # token writes the entity. Each line is a phrase, a tab and an entity, or
     # `phrase :- NP : name:type`, whose entity is `name:_type`.
     copy_lexicon: str = ""
+    # How many new pairs are made of each training pair at most: entities that `copy_lexicon` names
+    # are exchanged for others of the same type, on both sides. The type stands behind an entity's
+    # last colon. New pairs never have the source of an eval or test pair.
+    recombinations: int = number(0, low=0, high=100)
     # The token unit: whole words; the characters or subwords that a model learned from the training
     # text cuts words into; or the pieces of the tokenizer of `model.preset`.
     units: str = choice("words", "characters", "subwords", "preset", default="words")

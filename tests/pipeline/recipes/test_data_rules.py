@@ -131,3 +131,15 @@ def test_what_is_read_must_fit_the_buckets(key, longest):
         match=rf"'data.max_tokens' \(121\) must be at most {longest} to fit the last of '{key}'",
     ):
         load_recipe("localization_en_fr", ["data.max_tokens=121", f"{key}=[8, 120]"])
+
+
+def test_new_pairs_need_a_lexicon_of_entities():
+    given = {"copy_lexicon": "a.txt", "tokenization": "whitespace", "recombinations": 2}
+    assert recipe_from_dict({"name": "x", "data": given}).data.recombinations == 2
+    for other, said in (
+        ({"copy_lexicon": ""}, "needs 'data.copy_lexicon'"),
+        ({"tokenization": "text"}, "needs 'data.copy_lexicon' and 'data.tokenization'"),
+        ({"source_features": ["case"]}, "exclude each other"),
+        ({"recombinations": -1}, "data.recombinations"),
+    ):
+        assert said in refusal(recipe_from_dict, {"name": "x", "data": {**given, **other}})

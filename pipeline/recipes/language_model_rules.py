@@ -37,6 +37,8 @@ def _check_data(recipe: RecipeKeys) -> None:
     for key, value in (
         ("decoding.glossary", recipe.decoding.glossary),
         ("data.term_share", recipe.data.term_share),
+        ("data.copy_lexicon", recipe.data.copy_lexicon),
+        ("data.recombinations", recipe.data.recombinations),
     ):
         if value:
             raise RecipeError(

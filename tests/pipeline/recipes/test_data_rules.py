@@ -143,3 +143,14 @@ def test_new_pairs_need_a_lexicon_of_entities():
         ({"recombinations": -1}, "data.recombinations"),
     ):
         assert said in refusal(recipe_from_dict, {"name": "x", "data": {**given, **other}})
+
+
+@pytest.mark.parametrize("value", [{"copy_lexicon": "a.txt"}, {"recombinations": 2}])
+def test_a_language_model_has_no_source_whose_entities_are_named(value):
+    tree = {
+        "name": "x",
+        "task": "language_model",
+        "data": {"tokenization": "whitespace", **value},
+    }
+    (key,) = value
+    assert f"'data.{key}' must not be set for a language model" in refusal(recipe_from_dict, tree)

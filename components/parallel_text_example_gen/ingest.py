@@ -23,7 +23,7 @@ from pipeline.recipes.sections import DataConfig
 REJECTED = "rejected"
 #: Rejects of the files that the recipe names for a split.
 REJECTED_FROM = "rejected from"
-#: New pairs, which no record is.
+#: Pairs that were made, not read.
 RECOMBINED = "recombined"
 
 # Between the steps records are plain tuples, which any runner encodes without knowing our classes.

@@ -26,7 +26,7 @@ class Recombine(beam.PTransform):
     """Training pairs to new ones, with the file and line of the pair that they are made of.
 
     A new pair is left out if another split has its source, or if it is too long. What is drawn
-    depends on `data.split_salt` and the pair alone.
+    depends on `data.split_salt` and the training pairs alone, not on the order of work.
     """
 
     def __init__(self, config: DataConfig, held_out: Iterable[beam.PCollection]) -> None:

@@ -1,7 +1,8 @@
 """New training pairs from those that there are: their entities, exchanged for others.
 
-Source: Jia and Liang 2016, "Data Recombination for Neural Semantic Parsing", section 4.2.1,
-"Abstracting Entities". Plain Python.
+Source: Jia and Liang 2016, "Data Recombination for Neural Semantic Parsing", their strategy
+"Abstracting Entities". They draw from a grammar; here each pair is drawn anew a fixed number of
+times, so every pair stays as frequent among the new ones as it was. Plain Python.
 """
 
 import random

@@ -65,10 +65,23 @@ def test_training_gets_new_pairs_and_the_other_splits_none(corpus, tmp_path):
     assert {f"{source}\t{target}" for *_, source, target in new} - {
         f"{source}\t{target}" for *_, source, target in plain["train"]
     }
-    # The same, in any order of work.
-    (tmp_path / "again").mkdir()
-    again = run(folder, tmp_path / "again", config, ["--direct_num_workers=2"])
-    assert again == (splits, rejects, counts)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "beam_args",
+    [
+        ["--direct_running_mode=multi_processing", "--direct_num_workers=2"],
+        ["--runner=BundleBasedDirectRunner"],
+    ],
+    ids=["two processes", "bundles"],
+)
+def test_engines_make_the_same(corpus, tmp_path, beam_args):
+    results = []
+    for name, args in (("here", ()), ("there", beam_args)):
+        (tmp_path / name).mkdir()
+        results.append(run(corpus[0], tmp_path / name, corpus[1], args))
+    assert results[0] == results[1] and results[0][2]["recombined"] > 5
 
 
 def test_new_pairs_respect_the_limits(corpus, tmp_path):

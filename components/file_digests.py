@@ -6,7 +6,11 @@ from tfx.dsl.io import fileio
 
 from pipeline.common.file_digests import sha256_of
 from pipeline.readers.fingerprints import fingerprint_of_folder
+from pipeline.recipes.sections import DataConfig
 from pipeline.recipes.settings import VocabularySettings
+
+#: An execution property that nothing reads: a changed lexicon changes the cache key.
+LEXICON_DIGEST_KEY = "copy_lexicon_digest"
 
 
 def with_digests(settings: VocabularySettings) -> VocabularySettings:
@@ -24,6 +28,12 @@ def with_digests(settings: VocabularySettings) -> VocabularySettings:
     if os.path.isdir(preset):
         with_digest["preset_digest"] = fingerprint_of_folder(preset)
     return with_digest
+
+
+def recombination_digest(data: DataConfig) -> dict[str, str]:
+    """Returns the property with the digest of the lexicon that new pairs are made by, if any."""
+    digest = digest_of(data.copy_lexicon) if data.recombinations else None
+    return {LEXICON_DIGEST_KEY: digest} if digest else {}
 
 
 def digest_of(path: str | None) -> str | None:

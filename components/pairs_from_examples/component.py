@@ -10,9 +10,8 @@ from tfx.types import component_spec, standard_artifacts
 from tfx.types.experimental import simple_artifacts
 
 from components.artifacts import EXAMPLES_KEY, REJECTS_KEY
+from components.file_digests import LEXICON_DIGEST_KEY, recombination_digest
 from components.pairs_from_examples import executor
-from components.parallel_text_example_gen.component import lexicon_digest
-from components.parallel_text_example_gen.executor import LEXICON_DIGEST_KEY
 from pipeline.recipes.sections import DataConfig
 
 
@@ -62,7 +61,7 @@ class PairsFromExamples(base_beam_component.BaseBeamComponent):
                 **{
                     EXAMPLES_KEY: examples,
                     executor.DATA_CONFIG_KEY: json.dumps(dataclasses.asdict(data), sort_keys=True),
-                    **lexicon_digest(data),
+                    **recombination_digest(data),
                     executor.PAIRS_KEY: types.Channel(type=standard_artifacts.Examples),
                     REJECTS_KEY: types.Channel(type=simple_artifacts.File),
                 }

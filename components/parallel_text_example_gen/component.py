@@ -14,7 +14,7 @@ from tfx.types import component_spec, standard_artifacts, standard_component_spe
 from tfx.types.experimental import simple_artifacts
 
 from components.artifacts import REJECTS_KEY
-from components.file_digests import digest_of
+from components.file_digests import LEXICON_DIGEST_KEY, recombination_digest
 from components.parallel_text_example_gen import driver, executor
 from pipeline.readers.files import resolve_data_path, split_base
 from pipeline.readers.planning import aligned_partners, readable_patterns
@@ -29,7 +29,7 @@ class ParallelTextExampleGenSpec(types.ComponentSpec):
         executor.DATA_PATH_KEY: component_spec.ExecutionParameter(type=str),
         executor.DATA_CONFIG_KEY: component_spec.ExecutionParameter(type=str),
         executor.LONGEST_TEST_KEY: component_spec.ExecutionParameter(type=int, optional=True),
-        executor.LEXICON_DIGEST_KEY: component_spec.ExecutionParameter(type=str, optional=True),
+        LEXICON_DIGEST_KEY: component_spec.ExecutionParameter(type=str, optional=True),
     }
     INPUTS: typing.ClassVar[dict[str, component_spec.ChannelParameter]] = {}
     # The rejects are an artifact of their own, with lineage, rather than files beside the Split
@@ -114,18 +114,12 @@ class ParallelTextExampleGen(example_gen.FileBasedExampleGen):
                     if longest_test and data.test_files
                     else {}
                 ),
-                **lexicon_digest(data),
+                **recombination_digest(data),
                 REJECTS_KEY: types.Channel(type=simple_artifacts.File),
             }
         )
         # Not FileBasedExampleGen.__init__, which builds a spec without the rejects.
         super(example_gen.FileBasedExampleGen, self).__init__(spec=spec)
-
-
-def lexicon_digest(data: DataConfig) -> dict[str, str]:
-    """Returns the property with the digest of the lexicon that new pairs are made by, if any."""
-    digest = digest_of(data.copy_lexicon) if data.recombinations else None
-    return {executor.LEXICON_DIGEST_KEY: digest} if digest else {}
 
 
 def _fingerprinted(data_path: str, data: DataConfig) -> tuple[str, list[str]]:

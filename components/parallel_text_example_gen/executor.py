@@ -15,8 +15,6 @@ from pipeline.recipes.recipe import section_from_json
 DATA_PATH_KEY = "data_path"
 DATA_CONFIG_KEY = "data_config"
 LONGEST_TEST_KEY = "longest_test"
-#: Not read: a changed lexicon changes the cache key.
-LEXICON_DIGEST_KEY = "copy_lexicon_digest"
 
 
 class Executor(PairWriter):

@@ -11,7 +11,7 @@ from apache_beam.transforms.window import GlobalWindow
 from apache_beam.utils.windowed_value import WindowedValue
 
 from components.parallel_text_example_gen.duplicates import KeepFirst
-from components.parallel_text_example_gen.recombining import Recombine
+from components.parallel_text_example_gen.recombining import DividedPair, Recombine
 from components.untyped_in_beam import untyped_in_beam
 from pipeline.readers import DataError
 from pipeline.readers.formats import read_unit
@@ -32,8 +32,6 @@ RECOMBINED = "recombined"
 _SplitPair: TypeAlias = tuple[str, str, str, int, tuple[str, ...], str]
 #: (file, line, reason, text, split).
 _SplitReject: TypeAlias = tuple[str, int, str, str, str]
-#: (source, target, file, line, features), after the division.
-_Pair: TypeAlias = tuple[str, str, str, int, tuple[str, ...]]
 
 
 class Ingest(beam.PTransform):
@@ -199,7 +197,7 @@ class _Divide(beam.DoFn):
 
 
 @untyped_in_beam
-def _serialize(pair: _Pair, feature_names: Sequence[str]) -> bytes:
+def _serialize(pair: DividedPair, feature_names: Sequence[str]) -> bytes:
     source, target, file, line, extra = pair
 
     def texts(text: str) -> tf.train.Feature:

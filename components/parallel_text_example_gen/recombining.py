@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterable, Iterator, Mapping
+from typing import TypeAlias
 
 import apache_beam as beam
 
@@ -18,8 +19,8 @@ from pipeline.readers.splits import normalize_source
 from pipeline.recipes.sections import DataConfig
 from pipeline.text.tokenization import Tokenizer
 
-#: (source, target, file, line, features).
-_Pair = tuple[str, str, str, int, tuple[str, ...]]
+#: A pair of a split, as a plain tuple: (source, target, file, line, features).
+DividedPair: TypeAlias = tuple[str, str, str, int, tuple[str, ...]]
 
 
 class Recombine(beam.PTransform):
@@ -76,7 +77,7 @@ class _Pairs(beam.DoFn):
         self._tokenizer = Tokenizer.of(self._config)
         self._finder = MentionFinder(self._phrases)
 
-    def _read(self, pair: _Pair) -> tuple[list[str], list[str], list[Mention]]:
+    def _read(self, pair: DividedPair) -> tuple[list[str], list[str], list[Mention]]:
         source, target = (self._tokenizer.normalize(text).split() for text in pair[:2])
         return source, target, list(self._finder.find(source, target))
 
@@ -85,7 +86,7 @@ class _Mentions(_Pairs):
     """A pair to (entity, phrase)."""
 
     @untyped_in_beam
-    def process(self, pair: _Pair) -> Iterator[tuple[str, str]]:
+    def process(self, pair: DividedPair) -> Iterator[tuple[str, str]]:
         """Yields the mentions of a pair."""
         source, _, mentions = self._read(pair)
         for entity, start, length in mentions:
@@ -97,8 +98,8 @@ class _NewPairs(_Pairs):
 
     @untyped_in_beam
     def process(
-        self, pair: _Pair, inventory: Inventory, held_out: Mapping[str, bool]
-    ) -> Iterator[_Pair]:
+        self, pair: DividedPair, inventory: Inventory, held_out: Mapping[str, bool]
+    ) -> Iterator[DividedPair]:
         """Yields the new pairs of one."""
         source, target, mentions = self._read(pair)
         config = self._config

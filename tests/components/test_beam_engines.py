@@ -22,6 +22,15 @@ RECIPE = loading.load_recipe(
         "vocabulary.min_count=1",
     ],
 )
+#: Runs a test with the options of each runner that needs no cluster, but for the one in memory.
+ON_OTHER_RUNNERS = pytest.mark.parametrize(
+    "beam_args",
+    [
+        ["--direct_running_mode=multi_processing", "--direct_num_workers=2"],
+        ["--runner=BundleBasedDirectRunner"],
+    ],
+    ids=["two processes", "bundles"],
+)
 COLOURS = {"red": "rouge", "blue": "bleu", "green": "vert", "white": "blanc"}
 THINGS = {"file": "fichier", "page": "page", "image": "image", "folder": "dossier"}
 
@@ -92,13 +101,6 @@ def assert_same(found, expected):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "beam_args",
-    [
-        ["--direct_running_mode=multi_processing", "--direct_num_workers=2"],
-        ["--runner=BundleBasedDirectRunner"],
-    ],
-    ids=["two processes", "bundles"],
-)
+@ON_OTHER_RUNNERS
 def test_engines_give_the_same(data, in_memory, tmp_path, beam_args):
     assert_same(work(data, tmp_path / "output", beam_args), in_memory)

@@ -8,6 +8,7 @@ import pytest
 from components.parallel_text_example_gen.component import ParallelTextExampleGen
 from pipeline.readers import DataError
 from pipeline.recipes.sections import DataConfig
+from tests.components.test_beam_engines import ON_OTHER_RUNNERS
 from tests.components.test_parallel_text_example_gen import run
 
 CITIES = ["denver", "boston", "new york", "salt lake city", "tacoma", "dallas"]
@@ -42,13 +43,16 @@ def corpus(tmp_path_factory):
     return folder, dataclasses.replace(CONFIG, copy_lexicon=str(folder / "cities.txt"))
 
 
-def test_training_gets_new_pairs_and_the_other_splits_none(corpus, tmp_path):
+@pytest.fixture(scope="module")
+def recombined(corpus, tmp_path_factory):
+    """What ingestion returns for the corpus: splits, rejects and counts."""
+    return run(corpus[0], tmp_path_factory.mktemp("recombined"), corpus[1])
+
+
+def test_training_gets_new_pairs_and_the_other_splits_none(corpus, recombined, tmp_path):
     folder, config = corpus
-    (tmp_path / "plain").mkdir()
-    plain, _, before = run(
-        folder, tmp_path / "plain", dataclasses.replace(config, recombinations=0)
-    )
-    splits, rejects, counts = run(folder, tmp_path, config)
+    plain, _, before = run(folder, tmp_path, dataclasses.replace(config, recombinations=0))
+    splits, _, counts = recombined
     assert splits["eval"] == plain["eval"] and splits["test"] == plain["test"]
     new = list(splits["train"])
     for row in plain["train"]:
@@ -68,20 +72,9 @@ def test_training_gets_new_pairs_and_the_other_splits_none(corpus, tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "beam_args",
-    [
-        ["--direct_running_mode=multi_processing", "--direct_num_workers=2"],
-        ["--runner=BundleBasedDirectRunner"],
-    ],
-    ids=["two processes", "bundles"],
-)
-def test_engines_make_the_same(corpus, tmp_path, beam_args):
-    results = []
-    for name, args in (("here", ()), ("there", beam_args)):
-        (tmp_path / name).mkdir()
-        results.append(run(corpus[0], tmp_path / name, corpus[1], args))
-    assert results[0] == results[1] and results[0][2]["recombined"] > 5
+@ON_OTHER_RUNNERS
+def test_engines_make_the_same(corpus, recombined, tmp_path, beam_args):
+    assert run(corpus[0], tmp_path, corpus[1], beam_args) == recombined
 
 
 def test_new_pairs_respect_the_limits(corpus, tmp_path):

@@ -47,6 +47,13 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     "words": ("model.encoder=rnn", "data.source_tokenization="),
     "characters": ("model.encoder=rnn",),
     "segments": (),
+    "segments_multigrams": ("segmentation.warm_up=multigrams",),
+    "segments_multigrams_throughout": (
+        "segmentation.warm_up=multigrams",
+        "segmentation.warm_up_updates=1000000",
+        "segmentation.samples=1",
+        "segmentation.baseline=linear",
+    ),
     # The heuristic of the warm-up throughout: nothing is drawn, so one segmentation is enough, and
     # no baseline is needed.
     "segments_imitating": (

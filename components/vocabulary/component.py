@@ -44,7 +44,8 @@ class Vocabulary(base_beam_component.BaseBeamComponent):
        `target_vocabulary.txt` (one token per line; the line number is the id), and
        `source_counts.tsv`, `target_counts.tsv` (all training tokens). Where the recipe has them:
        `source_units_counts.tsv` and `target_units_counts.tsv` where words are cut, `tags_NAME.txt`
-       of each column of tags, and its lexicons, in the form of `pipeline.lexicons.dictionaries`.
+       of each column of tags, its lexicons, in the form of `pipeline.lexicons.dictionaries`, and
+       `source_multigrams.tsv`, which `pipeline.text.multigrams` describes.
     """
 
     SPEC_CLASS = VocabularySpec

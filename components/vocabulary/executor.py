@@ -20,6 +20,7 @@ from components.artifacts import (
 )
 from components.count_tokens import CountTokens
 from components.untyped_in_beam import untyped_in_beam
+from components.vocabulary.multigram_texts import TEXTS, DrawnTexts
 from pipeline.features import source_features
 from pipeline.features.vocabulary_choice import choose_side
 from pipeline.features.vocabulary_files import (
@@ -33,7 +34,7 @@ from pipeline.features.vocabulary_files import (
 from pipeline.recipes import sections
 from pipeline.recipes.settings import VocabularySettings
 from pipeline.tasks import task_named
-from pipeline.text import characters, tokenization, units
+from pipeline.text import characters, multigrams, tokenization, units
 
 CONFIG_KEY = "vocabulary_config"
 TEXT_SETTINGS_KEY = "text_settings"
@@ -83,11 +84,27 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 tags = source_features.ranked_tags(counts[column])
                 write_lines(uri, source_features.tags_file(column), tags)
 
+        @untyped_in_beam
+        def write_multigrams(drawn: Iterable[tuple[str, list[str]]]) -> None:
+            is_alone = tokenizers["source"].syntax.is_protected
+            words = multigrams.learn((text for _, text in drawn), is_alone)
+            write_lines(uri, multigrams.FILE, multigrams.lines(words))
+
         with self._make_beam_pipeline() as pipeline:
-            _ = (
+            batches = (
                 pipeline
                 | "Read" >> beam.io.ReadFromTFRecord(pattern)
                 | "Batch" >> beam.BatchElements(min_batch_size=256, max_batch_size=4096)
+            )
+            if settings.get("multigrams"):
+                _ = (
+                    batches
+                    | "Texts" >> beam.ParDo(DrawnTexts(tokenizers["source"]))
+                    | "Draw" >> beam.combiners.Top.Smallest(TEXTS)
+                    | "Multigrams" >> beam.Map(write_multigrams)
+                )
+            _ = (
+                batches
                 | "Tokenize" >> beam.ParDo(CountTokens(tokenizers, columns, settings, subwords_uri))
                 | "Count" >> beam.combiners.Count.PerElement()
                 | "List" >> beam.combiners.ToList()

@@ -7,8 +7,10 @@ from keras_models import segmentation
 from keras_models.layers.numerics import scale_gradient
 from keras_models.uniforms import draw_uniforms
 
-#: The name of the heuristic segmentation in the inputs of training; see `SegmentationPolicy`.
-SCRIPT_ENDS = "source_script_ends"
+#: The name of the segmentation to imitate in the inputs of training; see `SegmentationPolicy`.
+WORD_ENDS = "source_word_ends"
+#: What a policy may imitate at first.
+WARM_UPS = ("none", "prior", "script", "kana", "multigrams")
 
 
 @keras.saving.register_keras_serializable("verbatim")
@@ -97,8 +99,8 @@ class SegmentationPolicy(keras.layers.Layer):
             w_R, w_lambda, w_new, w_c, w_f.
         normalize_rewards: whether to normalise them over the batch.
         epsilon: share of the training's sentences whose segments' lengths are drawn from the prior.
-        warm_up: `"none"`, or the heuristic: `"prior"`; or `"script"` or `"kana"`, which the inputs
-            then hold as `source_script_ends`.
+        warm_up: `"none"`, or the segmentation that is imitated: `"prior"`; or `"script"`, `"kana"`
+            or `"multigrams"`, which the inputs then hold as `source_word_ends`.
         decoding_samples: segmentations of a sentence in decoding, the first the likeliest.
         detached: whether REINFORCE leaves the encoder's states as they are (ours): its gradients
             are noise for the translation. Imitation may change them.
@@ -143,10 +145,8 @@ class SegmentationPolicy(keras.layers.Layer):
         super().__init__(**kwargs)
         if baseline not in ("linear", "samples"):
             raise ValueError(f"baseline must be 'linear' or 'samples'; got {baseline!r}.")
-        if warm_up not in ("none", "prior", "script", "kana"):
-            raise ValueError(
-                f"warm_up must be 'none', 'prior', 'script' or 'kana'; got {warm_up!r}."
-            )
+        if warm_up not in WARM_UPS:
+            raise ValueError(f"warm_up must be one of {', '.join(WARM_UPS)}; got {warm_up!r}.")
         if baseline == "samples" and samples < 2:
             raise ValueError(
                 "baseline 'samples' compares samples with each other: samples must be at least "
@@ -202,7 +202,7 @@ class SegmentationPolicy(keras.layers.Layer):
 
     # Decisions.
 
-    def draw(self, logits, mask, script_ends=None):
+    def draw(self, logits, mask, word_ends=None):
         """Draws training's segmentations.
 
         Returns bool like `logits`, whose rows are a sentence's samples side by side.
@@ -219,7 +219,7 @@ class SegmentationPolicy(keras.layers.Layer):
             )
             drawn = ops.where(explores, prior, drawn)
         if self.warm_up != "none":
-            heuristic = prior if self.warm_up == "prior" else ops.not_equal(script_ends, 0)
+            heuristic = prior if self.warm_up == "prior" else ops.not_equal(word_ends, 0)
             drawn = ops.where(self.imitation > 0, heuristic, drawn)
         return segmentation.closed(drawn, mask)
 

@@ -5,7 +5,7 @@ from keras import ops
 from keras_models.layers.convolutional_encoder import ConvolutionalEncoder
 from keras_models.layers.numerics import repeat_rows
 from keras_models.layers.recurrent import GRU, LSTM, bidirectional
-from keras_models.layers.segmentation_policy import SCRIPT_ENDS, SegmentationPolicy
+from keras_models.layers.segmentation_policy import WORD_ENDS, SegmentationPolicy
 from keras_models.layers.segmenting_encoder import SegmentingEncoder
 from keras_models.models.recurrent_decoder import RecurrentDecoder
 
@@ -66,7 +66,7 @@ class RecurrentEncoder(RecurrentDecoder):
         def choose(logits, mask):
             if not training:
                 return self.policy.decode(logits, mask, samples)
-            ends = inputs.get(SCRIPT_ENDS)
+            ends = inputs.get(WORD_ENDS)
             return self.policy.draw(
                 logits, mask, None if ends is None else repeat_rows(ends, samples)
             )

@@ -1,11 +1,12 @@
 """The names of the features that the Transform graph makes of a pair, and their readers."""
 
 from keras_models.heads import copy_head
+from keras_models.layers.segmentation_policy import WORD_ENDS
 from pipeline.features import source_features
 from pipeline.recipes.choices import LEXICON_HEADS
 from pipeline.recipes.recipe_keys import RecipeKeys
-from pipeline.recipes.views import composes, guided_by_lexicon, imitates_scripts
-from pipeline.text import characters, scripts
+from pipeline.recipes.views import composes, guided_by_lexicon, imitates_words
+from pipeline.text import characters
 
 FEATURES = (
     "source_tokens",
@@ -42,8 +43,8 @@ def encoder_features(recipe: RecipeKeys) -> tuple[str, ...]:
     names = (*recipe.data.source_features, *recipe.data.surface_features)
     rows = (LEXICON_ROWS,) if recipe.model.head in LEXICON_HEADS else ()
     composed = (characters.FEATURE,) if composes(recipe) else ()
-    heuristic = (scripts.FEATURE,) if imitates_scripts(recipe) else ()
-    return (*map(source_features.feature_name, names), *rows, *composed, *heuristic)
+    imitated = (WORD_ENDS,) if imitates_words(recipe) else ()
+    return (*map(source_features.feature_name, names), *rows, *composed, *imitated)
 
 
 def training_features(recipe: RecipeKeys) -> tuple[str, ...]:

@@ -8,10 +8,11 @@ from typing import TypeAlias
 import tensorflow as tf
 
 from pipeline.features import source_features
+from pipeline.features.multigram_ends import multigram_table
 from pipeline.features.table import Table
 from pipeline.lexicons import dictionaries, translation_lexicon
 from pipeline.recipes.settings import TransformConfig
-from pipeline.text import characters
+from pipeline.text import characters, multigrams
 
 #: A function of a path and of a function that makes a table of it, which loads the table.
 Load: TypeAlias = Callable[[str, Callable[[str], Table]], Table]
@@ -30,6 +31,7 @@ class FeatureTables:
         lexicon_rows: from source word to the number of its line.
         term_translations: from source word to the translation that a term of training has.
         characters: from character to its number.
+        multigrams: from word, its characters separated by spaces, to log p.
     """
 
     tags: dict[str, Table] = dataclasses.field(default_factory=dict)
@@ -40,6 +42,7 @@ class FeatureTables:
     lexicon_rows: Table | None = None
     term_translations: Table | None = None
     characters: Table | None = None
+    multigrams: Table | None = None
 
 
 def needed(table: Table | None) -> Table:
@@ -118,6 +121,9 @@ def load_tables(folder: str, settings: TransformConfig, load: Load) -> FeatureTa
             settings.get("pointers") == "dictionary", dictionaries.SOURCES_FILE, text_table
         ),
         characters=table("word_length" in settings, characters.CHARACTERS_FILE, vocabulary_table),
+        multigrams=table(
+            settings.get("word_ends") == "multigrams", multigrams.FILE, multigram_table
+        ),
         translations=lexicon_table(translation_lexicon.BEST_FILE, text_table)
         if translate == "lexicon"
         else table(translate == "dictionary", dictionaries.TARGETS_FILE, text_table),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import tensorflow as tf
 
 from keras_models.heads import copy_head
+from keras_models.layers.segmentation_policy import WORD_ENDS
 from pipeline.features import (
     copy_lexicon,
     feature_names,
@@ -25,6 +26,7 @@ from pipeline.features.lookup_tables import (
     needed,
     vocabulary_table,
 )
+from pipeline.features.multigram_ends import multigram_ends
 from pipeline.features.protected_classes import is_protected, protected_class_ids
 from pipeline.features.table import Table
 from pipeline.lexicons import translation_lexicon
@@ -151,10 +153,8 @@ class PairPreprocessor:
             features[feature_names.LEXICON_ROWS] = source_tokens.with_flat_values(row)
         if "word_length" in settings:
             features[characters.FEATURE] = self._characters(source_tokens, settings["word_length"])
-        if settings.get("scripts"):
-            features[scripts.FEATURE] = scripts.script_ends(
-                source_tokens, kana_alone=settings["scripts"] == "kana"
-            )
+        if settings.get("word_ends"):
+            features[WORD_ENDS] = self._word_ends(source_tokens, settings["word_ends"])
         if settings.get("translate"):
             keep = is_protected(source_tokens.flat_values, self.tokenizer.syntax)
             lookup = needed(self.tables.translations).lookup
@@ -263,6 +263,13 @@ class PairPreprocessor:
                 source_ids.flat_values, numbers, self.source_table.size(), settings["entities"]
             )
             features["source_ids"] = source_ids.with_flat_values(ids)
+
+    def _word_ends(self, characters: tf.RaggedTensor, kind: str) -> tf.RaggedTensor:
+        """Returns where the words end that a segmentation begins with, 1 or 0."""
+        if kind == "multigrams":
+            alone = is_protected(characters.flat_values, self.tokenizer.syntax)
+            return multigram_ends(characters, needed(self.tables.multigrams), alone)
+        return scripts.script_ends(characters, kana_alone=kind == "kana")
 
     def _characters(self, tokens: tf.RaggedTensor, word_length: int) -> tf.RaggedTensor:
         """Returns the characters of each token, ragged `[batch, (length * word_length)]`."""

@@ -75,6 +75,7 @@ class VocabularySettings(TextSettings, total=False):
         dictionary_digest, copy_lexicon_digest, preset_digest: the SHA-256 of what these hold.
         characters: true where words are composed of them.
         entities: how many of a text's entities have an id of their own.
+        multigrams: true where a multigram model of the source texts is learned.
     """
 
     source_features: list[str]
@@ -85,6 +86,7 @@ class VocabularySettings(TextSettings, total=False):
     preset_digest: str
     characters: bool
     entities: int
+    multigrams: bool
 
 
 class SubwordsSettings(TextSettings):
@@ -119,7 +121,8 @@ class TransformSettings(TextSettings, total=False):
         translate: what translates a copied word: `"dictionary"` or `"lexicon"`.
         lexicon_rows: true where a word's translations are read by number.
         word_length: how many characters of a word are read.
-        scripts: `"script"` or `"kana"`, where segmentation begins with runs of one script.
+        word_ends: what finds the words that segmentation begins with: `"script"`, `"kana"` or
+            `"multigrams"`.
         copy_lexicon: true where a copy lexicon replaces phrases.
         source_features: columns of tags.
         surface_features: features that the graph makes of the source's tokens.
@@ -135,7 +138,7 @@ class TransformSettings(TextSettings, total=False):
     translate: str
     lexicon_rows: bool
     word_length: int
-    scripts: str
+    word_ends: str
     copy_lexicon: bool
     source_features: list[str]
     surface_features: list[str]

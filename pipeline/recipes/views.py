@@ -87,6 +87,8 @@ def vocabulary_settings(recipe: RecipeKeys) -> VocabularySettings:
         settings["characters"] = True
     if _points_at("entities", recipe):
         settings["entities"] = recipe.decoding.length_buckets[-1]
+    if imitates_words(recipe) and recipe.segmentation.warm_up == "multigrams":
+        settings["multigrams"] = True
     return settings
 
 
@@ -200,9 +202,9 @@ def segments(recipe: RecipeKeys) -> bool:
     return recipe.model.segments
 
 
-def imitates_scripts(recipe: RecipeKeys) -> bool:
-    """Whether its segmentation begins with runs of one script, hiragana alone or not."""
-    return segments(recipe) and recipe.segmentation.warm_up in ("script", "kana")
+def imitates_words(recipe: RecipeKeys) -> bool:
+    """Whether its segmentation begins with words that the graph finds."""
+    return segments(recipe) and recipe.segmentation.warm_up not in ("none", "prior")
 
 
 def transform_settings(recipe: RecipeKeys) -> TransformSettings:
@@ -227,8 +229,8 @@ def transform_settings(recipe: RecipeKeys) -> TransformSettings:
         settings["lexicon_rows"] = True
     if composes(recipe):
         settings["word_length"] = model.word_length
-    if imitates_scripts(recipe):
-        settings["scripts"] = recipe.segmentation.warm_up
+    if imitates_words(recipe):
+        settings["word_ends"] = recipe.segmentation.warm_up
     if data.copy_lexicon:
         settings["copy_lexicon"] = True
     if data.source_features:

@@ -2,10 +2,6 @@
 
 import tensorflow as tf
 
-from keras_models.layers.segmentation_policy import SCRIPT_ENDS as FEATURE
-
-__all__ = ("FEATURE", "script_ends")
-
 # Valid for RE2. A character of no script, such as punctuation, is alone.
 _SCRIPTS = (r"\p{Han}|々", r"\p{Hiragana}", r"\p{Katakana}|ー", r"\p{N}", r"\p{L}")
 # The number of the script, from 1.

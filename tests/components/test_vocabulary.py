@@ -256,3 +256,16 @@ def test_a_changed_lexicon_is_read_again(tmp_path):
     (tmp_path / "d.tsv").write_text("a\tc\n")
     assert properties(tmp_path / "d.tsv") != before
     assert "dictionary_digest" not in json.loads(properties(tmp_path / "none")["text_settings"])
+
+
+@pytest.mark.slow
+def test_multigrams_are_learned_from_the_sources_characters(tmp_path):
+    from pipeline.text import multigrams
+
+    texts = ["山 川 %s", "", "山川", *(f"{chr(0x4E00 + n)}水" for n in range(300))]
+    settings = {"source_tokenizer": {"kind": "characters"}, "multigrams": True}
+    folder = run(tmp_path, [(text, "x") for text in texts], settings=settings)
+    characters = [[*"山川", "%s"], [], list("山川"), *([text[0], "水"] for text in texts[3:])]
+    expected = multigrams.lines(multigrams.learn(characters, lambda token: token == "%s"))
+    lines = (folder / multigrams.FILE).read_text("utf-8").splitlines()
+    assert lines == list(expected) and len(lines) == 304 and lines[0].startswith("一\t")

@@ -44,10 +44,12 @@ class SegmentationConfig:
     fertility_weight: float = number(0.0, low=0.0)
     # The share of sentences in which word lengths are drawn from the prior.
     epsilon: float = number(0.0, low=0.0, high=1.0)
-    # In the first updates a heuristic finds the words, and the policy learns to imitate it. `prior`
-    # draws lengths from the prior. `script` takes runs of one script (kanji, hiragana, katakana,
-    # letters, digits) as words. `kana` does the same, but takes each hiragana as a word.
-    warm_up: str = choice("none", "prior", "script", "kana", default="none")
+    # In the first updates the policy learns to imitate another segmentation. `prior` draws lengths
+    # from the prior. `multigrams` are words of a multigram model, which is learned from the
+    # training's source texts. Two are written by hand: `script` takes runs of one script (kanji,
+    # hiragana, katakana, letters, digits) as words; `kana` does the same, but takes each hiragana
+    # as a word.
+    warm_up: str = choice("none", "prior", "script", "kana", "multigrams", default="none")
     # The number of updates of the warm-up.
     warm_up_updates: int = number(500, low=1)
     # Above 0: this many updates train only the translation, the same number then train only the

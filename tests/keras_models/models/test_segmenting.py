@@ -53,7 +53,7 @@ def example(batch=8, length=6, seed=0):
         "source_ids": source.astype("int32"),
         "source_extended_ids": np.where(source > 0, 1, 0).astype("int32"),
         "source_feed_ids": np.where(source > 0, 1, 0).astype("int32"),
-        "source_script_ends": (source % 2).astype("int32"),
+        "source_word_ends": (source % 2).astype("int32"),
         "target_input_ids": np.concatenate([np.full((batch, 1), 2), words], axis=1).astype("int32"),
         "target_extended_ids": np.concatenate([words, np.full((batch, 1), 3)], axis=1).astype(
             "int32"

@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 tf = pytest.importorskip("tensorflow")
 
-from pipeline.features import feature_names
+from keras_models.layers.segmentation_policy import WORD_ENDS
+from pipeline.features import feature_names, lookup_tables
 from pipeline.features.pair_preprocessor import PairPreprocessor
 from pipeline.metrics import segmentation_scores
 from pipeline.recipes import sections, views
 from pipeline.recipes.fields import RecipeError
 from pipeline.recipes.recipe import recipe_from_dict
-from pipeline.text import scripts
+from pipeline.text import multigrams, scripts
 from pipeline.text.tokenization import Tokenizer
 from pipeline.training import segmentation_phases
 
@@ -81,10 +82,10 @@ def test_runs_of_one_script():
 
 def test_the_graph_makes_what_the_heuristic_needs():
     ours = recipe(segmentation={"warm_up": "script"})
-    assert feature_names.encoder_features(ours) == (scripts.FEATURE,)
+    assert feature_names.encoder_features(ours) == (WORD_ENDS,)
     assert feature_names.encoder_features(recipe()) == ()
     settings = views.transform_settings(ours)
-    assert settings["scripts"] and settings["source_tokenizer"] == {
+    assert settings["word_ends"] and settings["source_tokenizer"] == {
         "kind": "characters",
         "lowercase": False,
     }
@@ -99,8 +100,27 @@ def test_the_graph_makes_what_the_heuristic_needs():
         settings=settings,
     )
     made = preprocessor.features(tf.constant(["見 た"]), tf.constant(["saw it"]))
-    assert made["source_ids"].to_list() == [[9, 10]] and made[scripts.FEATURE].to_list() == [[1, 1]]
+    assert made["source_ids"].to_list() == [[9, 10]] and made[WORD_ENDS].to_list() == [[1, 1]]
     assert made["target_extended_ids"].to_list() == [[9, 10, 3]]
+
+
+def test_the_graph_finds_the_words_of_a_multigram_model(tmp_path):
+    ours = recipe(segmentation={"warm_up": "multigrams"})
+    assert feature_names.encoder_features(ours) == (WORD_ENDS,)
+    assert views.vocabulary_settings(ours)["multigrams"]
+    assert "multigrams" not in views.vocabulary_settings(recipe())
+    lines = multigrams.lines({"山": -2.0, "川": -2.0, "山 川": -3.0})
+    (tmp_path / multigrams.FILE).write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    settings = views.transform_settings(ours)
+    tables = lookup_tables.load_tables(str(tmp_path), settings, lambda path, make: make(path))
+    table = tables.multigrams
+    preprocessor = PairPreprocessor(
+        table, table, tokenizer=Tokenizer("characters"), settings=settings, tables=tables
+    )
+    ends = preprocessor._word_ends(
+        preprocessor.tokenizer.tokenize(tf.constant(["川 山川", "山 %s 川"])), "multigrams"
+    )
+    assert ends.to_list() == [[1, 0, 1], [1, 1, 1]]
 
 
 def test_phases_begin_with_imitation_and_take_turns():

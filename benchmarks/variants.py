@@ -46,21 +46,21 @@ VARIANTS: dict[str, tuple[str, ...]] = {
     # with one trick less each.
     "words": ("model.encoder=rnn", "data.source_tokenization="),
     "characters": ("model.encoder=rnn",),
-    "segments": (),
+    "segments": ("segmentation.warm_up=kana",),
     "segments_multigrams": ("segmentation.warm_up=multigrams",),
-    "segments_multigrams_throughout": (
-        "segmentation.warm_up=multigrams",
-        "segmentation.warm_up_updates=1000000",
-        "segmentation.samples=1",
-        "segmentation.baseline=linear",
-    ),
-    # The heuristic of the warm-up throughout: nothing is drawn, so one segmentation is enough, and
-    # no baseline is needed.
-    "segments_imitating": (
-        "segmentation.warm_up_updates=1000000",
-        "segmentation.samples=1",
-        "segmentation.baseline=linear",
-    ),
+    # The warm-up throughout: nothing is drawn, so one segmentation is enough, and no baseline is
+    # needed.
+    **{
+        name: (
+            f"segmentation.warm_up={warm_up}",
+            *("segmentation.warm_up_updates=1000000", "segmentation.samples=1"),
+            "segmentation.baseline=linear",
+        )
+        for name, warm_up in (
+            ("segments_multigrams_throughout", "multigrams"),
+            ("segments_imitating", "kana"),
+        )
+    },
     "segments_without_short_ways": ("segmentation.residual=false",),
     "segments_without_word_vectors": ("segmentation.word_buckets=0",),
     "segments_without_detachment": ("segmentation.detached=false",),

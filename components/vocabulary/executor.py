@@ -85,9 +85,9 @@ class Executor(base_beam_executor.BaseBeamExecutor):
                 write_lines(uri, source_features.tags_file(column), tags)
 
         @untyped_in_beam
-        def write_multigrams(drawn: Iterable[tuple[str, list[str]]]) -> None:
+        def write_multigrams(drawn: Iterable[tuple[str, str]]) -> None:
             is_alone = tokenizers["source"].syntax.is_protected
-            words = multigrams.learn((text for _, text in drawn), is_alone)
+            words = multigrams.learn((json.loads(text) for _, text in drawn), is_alone)
             write_lines(uri, multigrams.FILE, multigrams.lines(words))
 
         with self._make_beam_pipeline() as pipeline:

@@ -50,6 +50,7 @@ class Executor(base_beam_executor.BaseBeamExecutor):
 
         Raises:
             pipeline.readers.DataError: a lexicon cannot be read.
+            ValueError: no source text has words that segmentation could begin with.
         """
         config = sections.VocabularyConfig(**json.loads(exec_properties[CONFIG_KEY]))
         settings: VocabularySettings = json.loads(exec_properties[TEXT_SETTINGS_KEY])
@@ -88,6 +89,11 @@ class Executor(base_beam_executor.BaseBeamExecutor):
         def write_multigrams(drawn: Iterable[tuple[str, str]]) -> None:
             is_alone = tokenizers["source"].syntax.is_protected
             words = multigrams.learn((json.loads(text) for _, text in drawn), is_alone)
+            if not words:
+                raise ValueError(
+                    "The training's source texts have no character to learn words of: check the "
+                    "data, or choose another segmentation.warm_up."
+                )
             write_lines(uri, multigrams.FILE, multigrams.lines(words))
 
         with self._make_beam_pipeline() as pipeline:

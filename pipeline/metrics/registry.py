@@ -97,6 +97,9 @@ LABELS = {
     **{name: entry.label for name, entry in _METRICS.items()},
     # Measured by `pipeline.reporting.results`, from a model's attention.
     "attention_entropy": "Attention entropy, bits",
+    # Measured by `pipeline.metrics.segmentation_scores`, of words that an encoder finds.
+    "word_f1": "F1 of words found",
+    "boundary_f1": "F1 of boundaries found",
     # Measured by `pipeline.metrics.all_references`, where a source stands in several pairs.
     "bleu_all_references": "BLEU, all references of a source",
     # Of language models alone; measured by `pipeline.evaluation.perplexity_of_text`, not here.

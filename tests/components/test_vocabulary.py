@@ -269,3 +269,10 @@ def test_multigrams_are_learned_from_the_sources_characters(tmp_path):
     expected = multigrams.lines(multigrams.learn(characters, lambda token: token == "%s"))
     lines = (folder / multigrams.FILE).read_text("utf-8").splitlines()
     assert lines == list(expected) and len(lines) == 304 and lines[0].startswith("一\t")
+
+
+@pytest.mark.slow
+def test_sources_without_characters_have_no_multigrams(tmp_path):
+    settings = {"source_tokenizer": {"kind": "characters"}, "multigrams": True}
+    with pytest.raises(Exception, match="no character to learn words of: check the data"):
+        run(tmp_path, [("%s", "x"), ("", "x")], settings=settings)

@@ -15,10 +15,12 @@ from tests.pipeline.corpora import corpus
 def test_recipes_know_the_metrics_by_the_same_names():
     assert set(METRICS) == set(registry.metric_names()) <= set(registry.LABELS)
     # Measured elsewhere: see `pipeline.evaluation.perplexity_of_text`,
-    # `pipeline.metrics.all_references` and `pipeline.reporting.results`.
+    # `pipeline.metrics.all_references`, `segmentation_scores` and `pipeline.reporting.results`.
     elsewhere = {
         "attention_entropy",
         "bleu_all_references",
+        "boundary_f1",
+        "word_f1",
         "perplexity_with_copies",
         "passage_perplexity",
         "validation_perplexity",

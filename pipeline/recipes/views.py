@@ -87,7 +87,7 @@ def vocabulary_settings(recipe: RecipeKeys) -> VocabularySettings:
         settings["characters"] = True
     if _points_at("entities", recipe):
         settings["entities"] = recipe.decoding.length_buckets[-1]
-    if imitates_words(recipe) and recipe.segmentation.warm_up == "multigrams":
+    if segments(recipe) and recipe.segmentation.warm_up == "multigrams":
         settings["multigrams"] = True
     return settings
 

@@ -45,7 +45,7 @@ class _Words(NamedTuple):
     """All words that texts may consist of.
 
     Attributes:
-        written: their characters, separated by spaces.
+        written: their characters, separated by spaces; first those of one character.
         lengths: how many characters each has.
         starts: int `[LONGEST, places]`, the number of the word of 1, 2, ... characters that begins
             at each place of the texts, written one after the other; -1 where none does.
@@ -74,9 +74,12 @@ def learn(
     words = _possible_words(read, is_alone)
     groups = list(_groups([len(text) for text in read]))
     # At first, any segmentation is as probable as the characters: only `LONGER` decides.
-    single = np.log(np.bincount(words.starts[0]) / words.starts.shape[1])
+    single = dict(zip(words.written, np.log(np.bincount(words.starts[0]) / words.starts.shape[1])))
     log_probs = np.array(
-        [single[list(characters)].sum() for characters in _characters_of(words)], dtype=np.float64
+        [
+            single[word] if length == 1 else sum(single[c] for c in word.split(" "))
+            for word, length in zip(words.written, words.lengths)
+        ]
     )
     counts = np.zeros(len(words.written))
     for _ in range(ROUNDS):
@@ -179,17 +182,6 @@ def _possible_words(texts: Sequence[Sequence[str]], is_alone: Callable[[str], bo
         written += [f"{written[prefix]} {written[end]}" for prefix, end in zip(prefixes, last)]
         of_lengths.append(np.full(len(prefixes), size))
     return _Words(written, np.concatenate(of_lengths), starts)
-
-
-def _characters_of(words: _Words) -> Iterator[tuple[int, ...]]:
-    """Yields the numbers of each word's characters."""
-    numbers = {
-        word: number
-        for number, (word, length) in enumerate(zip(words.written, words.lengths))
-        if length == 1
-    }
-    for word, length in zip(words.written, words.lengths):
-        yield (numbers[word],) if length == 1 else tuple(numbers[c] for c in word.split(" "))
 
 
 def _groups(lengths: Sequence[int]) -> Iterator[_Ints]:
